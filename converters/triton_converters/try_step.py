@@ -120,7 +120,8 @@ def _given(options: argparse.Namespace) -> Arrays:
         except (OSError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
             message = f"{options.data} is no .npz file with arrays by name, as --save and numpy.savez write it"
             raise StageError(Reason.DATALOADER_INVALID, message) from error
-    folder, path = options.folder.resolve(), options.dataloader
+    folder = options.folder.resolve()
+    path = options.dataloader
     stage: dict[str, int | str] = {"batch_size": 1, "precision": "fp32", "output_format": "ensemble"}
     loader = Entrypoint(path, dict(options.dataloader_argument))
     generate = call(folder, loader, "get_dataloader_fn", stage)
@@ -149,7 +150,8 @@ def _input(name: str, given: Arrays, taken: Mapping[str, str], declared: Signatu
     if source not in given:
         message = f"nothing gives input {name}: there are {', '.join(given) or 'no arrays'}; write --take {name}=ARRAY"
         raise StageError(Reason.DATALOADER_INVALID, message)
-    array, kind = given[source], next((each.data_type for each in declared.inputs if each.name == name), "")
+    array = given[source]
+    kind = next((each.data_type for each in declared.inputs if each.name == name), "")
     fits = array.dtype.kind in TEXTS if kind == BYTES else array.dtype.name == NUMPY_BY_TRITON.get(kind)
     if kind and not fits:
         message = f"{source} is {array.dtype}, and input {name} is declared as {kind}: give it in that type"

@@ -82,7 +82,8 @@ def restored(arrays: Arrays, name: str) -> Array:
     if array.dtype != LENGTHS or content.dtype != numpy.uint8 or content.ndim != 1:
         raise ValueError(f"{name} has lengths or bytes of another type")
     # Python's integers have no largest one.
-    lengths, whole = array.ravel().tolist(), content.tobytes()
+    lengths = array.ravel().tolist()
+    whole = content.tobytes()
     if min(lengths, default=0) < 0 or sum(lengths) != len(whole):
         raise ValueError(f"the lengths in {name} are not those of its bytes")
     ends = list(accumulate(lengths))

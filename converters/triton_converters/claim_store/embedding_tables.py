@@ -63,7 +63,8 @@ def lookup(tables: Sequence[Table], inputs: Arrays) -> Array:
     KEYS: int64 [1, n], all keys of the first table, then of the second, ...; NUMKEYS: int32 [1, len(tables)], how many
     keys each has. Raises ValueError if they do not fit each other.
     """
-    keys, counts = inputs[KEYS].reshape(-1), inputs[NUMKEYS]
+    keys = inputs[KEYS].reshape(-1)
+    counts = inputs[NUMKEYS]
     if counts.shape != (1, len(tables)):
         raise ValueError(f"{NUMKEYS} has shape {list(counts.shape)}, not [1, {len(tables)}]: one number for each table")
     if counts.min() < 0 or int(counts.sum()) != keys.size:

@@ -31,7 +31,8 @@ def origins(reference: str, batched: bool) -> tuple[int, list[range]]:
         else:
             counts.append(rows)
     others = 0 if key == reference else min(len(counts), sum(1 for _ in read_sizes(whole)))
-    found, start = list[range](), 0
+    found = list[range]()
+    start = 0
     for count, samples in zip(counts[: len(counts) - others], of_whole, strict=False):
         alone = [range(start + row, start + row + 1) for row in range(samples)]
         found += alone if count == samples else [range(start, start + samples)] * count

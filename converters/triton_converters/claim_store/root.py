@@ -51,7 +51,8 @@ def ensure() -> None:
 
 def other_claims(root: Path) -> list[Path]:
     """Return the files of the other claims that have this storage. Empty also if this claim's name is not known."""
-    folder, own = layout.claims_directory(root), _own_name()
+    folder = layout.claims_directory(root)
+    own = _own_name()
     if not own or not folder.is_dir():
         return []
     # NFS keeps what was removed while it is open under a name that begins with a point.

@@ -77,7 +77,8 @@ class Outcome:
         return text
 
     def _failure(self) -> str:
-        message, room = printable(self.message), FAILURE_LIMIT_BYTES
+        message = printable(self.message)
+        room = FAILURE_LIMIT_BYTES
         while True:
             text = self._envelope(reason=str(self.reason), message=shortened(message, room))
             excess = len(text.encode()) - FAILURE_LIMIT_BYTES

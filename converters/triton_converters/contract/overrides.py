@@ -74,7 +74,8 @@ def is_allowed(path: str) -> bool:
 def prune(message: Any, above: str = "") -> None:
     """Remove what is no override from Triton's message, and messages within it of which nothing is left."""
     for field, value in message.ListFields():
-        path, messages = f"{above}{field.name}", messages_of(field, value)
+        path = f"{above}{field.name}"
+        messages = messages_of(field, value)
         for each in messages:
             prune(each, f"{path}.")
         is_empty = messages and path not in SAYING and not any(each.ListFields() for each in messages)

@@ -101,7 +101,9 @@ def _gain(row: Row, metric: str) -> float:
 
 
 def _miss(row: Row, constraint: Constraint) -> Violation | None:
-    figure, minimum, maximum = value(row, constraint.metric), constraint.minimum, constraint.maximum
+    figure = value(row, constraint.metric)
+    minimum = constraint.minimum
+    maximum = constraint.maximum
     if minimum is not None and figure < minimum:
         return Violation(constraint, figure, _relative(minimum - figure, minimum))
     if maximum is not None and figure > maximum:

@@ -51,7 +51,8 @@ def _constant(node: Any) -> Any:
 
 def _dense(sparse: Any) -> Any:
     """Return the array of a SparseTensorProto, whose places are numbers in the whole array, or one for each axis."""
-    values, places = numpy_helper.to_array(sparse.values), numpy_helper.to_array(sparse.indices)
+    values = numpy_helper.to_array(sparse.values)
+    places = numpy_helper.to_array(sparse.indices)
     dense = numpy.zeros(tuple(sparse.dims), values.dtype)
     if places.ndim == 1:
         dense.reshape(-1)[places] = values

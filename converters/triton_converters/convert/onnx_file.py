@@ -11,7 +11,8 @@ from triton_converters.load.onnx_mending import mend
 
 def convert(task: Task, directory: Path) -> None:
     """Write model.onnx; raises what ``onnx_graph.convert_file`` and ``onnx_graph.finish`` raise."""
-    path, asked = directory / FORMATS["onnx"].file, task.request.onnx_opset
+    path = directory / FORMATS["onnx"].file
+    asked = task.request.onnx_opset
     model = onnx_graph.load(task.framework.source / task.framework.path)
     mend(model)
     onnx_graph.leave_out(model, task.signature)

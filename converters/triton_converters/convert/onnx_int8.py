@@ -164,7 +164,8 @@ def _check(path: Path, asked: Quantization) -> None:
 
 
 def _data(request: ConvertRequest, asked: Quantization, signature: Signature) -> _Data:
-    home, batched = layout.reference_directory(request.reference), signature.max_batch_size > 0
+    home = layout.reference_directory(request.reference)
+    batched = signature.max_batch_size > 0
     samples, made_of = origins(request.reference, batched)
     left_out = calibration(samples, asked.calibration_samples)
     if not left_out:
@@ -269,7 +270,8 @@ class _Reader:
     """ONNX Runtime's CalibrationDataReader: the next sample's inputs by name, and None after the last."""
 
     def __init__(self, inputs: Callable[[], Iterator[dict[str, Array]]], names: Mapping[str, str]) -> None:
-        self._inputs, self._names = inputs(), names
+        self._inputs = inputs()
+        self._names = names
 
     def get_next(self) -> dict[str, Array] | None:
         """Return the next sample's inputs by name; None: there is no more."""
@@ -279,12 +281,10 @@ class _Reader:
 
 def _judged(method: Method, path: Path, data: _Data, scales: Mapping[str, Scale]) -> _Try:
     """Ask the graph for what the framework answered, and judge it as the gate will; ``scales``: the reference's."""
+    answers = None
     try:
         runtime = _opened(path, data.signature)
         answers = collect(_infer(runtime, data.signature), data.judged, data.signature, TOLERANCE, scales)
-    except StageError as error:
-        return _Try(method, path, None, error.message)
-    try:
         check_outputs(answers, "int8", TOLERANCE)
     except StageError as error:
         return _Try(method, path, answers, error.message)
@@ -358,7 +358,8 @@ def _milliseconds(paths: Sequence[Path], data: _Data) -> list[float]:
     inputs = _request(group[:largest], data.batched)
     for runtime in runtimes:
         runtime(inputs)
-    least, spent = [math.inf] * len(runtimes), 0.0
+    least = [math.inf] * len(runtimes)
+    spent = 0.0
     for number in range(ROUNDS):
         if number >= MINIMUM_ROUNDS and spent > SECONDS * len(runtimes):
             break
@@ -366,7 +367,8 @@ def _milliseconds(paths: Sequence[Path], data: _Data) -> list[float]:
             started = time.perf_counter()
             runtime(inputs)
             took = time.perf_counter() - started
-            least[index], spent = min(least[index], took), spent + took
+            least[index] = min(least[index], took)
+            spent += took
     return [1000 * each for each in least]
 
 

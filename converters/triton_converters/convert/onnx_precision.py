@@ -222,7 +222,8 @@ class _Cast:
 
     def _drop_unread_casts(self) -> set[str]:
         """Drop the casts whose results nobody reads; return all names that are read."""
-        read, kept = {value.name for value in self.graph.output}, []
+        read = {value.name for value in self.graph.output}
+        kept = []
         for node in reversed(self.nodes):
             if node.output[0] not in self.casts or node.output[0] in read:
                 kept.append(node)

@@ -16,9 +16,11 @@ def element_types(model: Any) -> tuple[dict[str, int], bool]:
     types: dict[str, int] = {}
     small = light(model)
     try:
-        inferred, valid = onnx.shape_inference.infer_shapes(small, check_type=True, strict_mode=True), True
+        inferred = onnx.shape_inference.infer_shapes(small, check_type=True, strict_mode=True)
+        valid = True
     except Exception:
-        inferred, valid = onnx.shape_inference.infer_shapes(small), False
+        inferred = onnx.shape_inference.infer_shapes(small)
+        valid = False
     for graph in graphs(inferred.graph):
         types |= {tensor.name: tensor.data_type for tensor in graph.initializer}
         for value in (*graph.input, *graph.value_info, *graph.output):

@@ -82,7 +82,8 @@ def build(library: Library, path: Path, shapes: Shapes, options: TensorRtOptions
     ``shapes``: those of the inputs whose dimensions vary. Raises StageError: TensorRtUnavailable (no GPU),
     ConversionUnsupported (the parser refuses a node), ConversionFailed with TensorRT's own words.
     """
-    trt, log = library.module, Log()
+    trt = library.module
+    log = Log()
     logger = _logger(trt, log)
     builder = _builder(library, logger, log)
     flags = trt.NetworkDefinitionCreationFlag

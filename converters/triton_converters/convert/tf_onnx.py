@@ -23,7 +23,8 @@ def convert(task: Task, directory: Path) -> None:
     Raises StageError: ConversionUnsupported (operator set, operators that tf2onnx does not know), ConversionFailed;
     what tf2onnx raises.
     """
-    path, opset = directory / FORMATS["onnx"].file, task.request.onnx_opset or NEWEST_OPSET
+    path = directory / FORMATS["onnx"].file
+    opset = task.request.onnx_opset or NEWEST_OPSET
     frozen = tf_graph.freeze(task, lower_control_flow=False)
     tensors = (*task.signature.inputs, *task.signature.outputs)
     names = dict(zip((*frozen.inputs, *frozen.outputs), (tensor.name for tensor in tensors), strict=True))

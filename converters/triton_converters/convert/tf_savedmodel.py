@@ -38,7 +38,8 @@ def convert(task: Task, directory: Path) -> None:
 
 def write(task: Task, path: Path, *, half: bool) -> None:
     """Save the model at ``path``; raises what ``tf_graph.trace`` and ``freeze`` raise."""
-    module, framework = tf.Module(), cast(TensorFlowFramework, task.framework)
+    module = tf.Module()
+    framework = cast(TensorFlowFramework, task.framework)
     if half:
         function = tf_graph.thaw(halve(tf_graph.freeze(task, lower_control_flow=True)), task)
     else:

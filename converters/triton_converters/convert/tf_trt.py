@@ -32,7 +32,8 @@ def convert(task: Task, directory: Path) -> None:
     Engines take every size from one sample to the largest batch. Raises StageError: TensorRtUnavailable,
     ConversionFailed (no part of the graph became an engine), and what ``tf_savedmodel.write`` raises.
     """
-    path, plain = directory / FORMATS["tf-trt"].file, directory / "plain"
+    path = directory / FORMATS["tf-trt"].file
+    plain = directory / "plain"
     version = tensorrt_version()
     tf_savedmodel.write(task, plain, half=False)
     converter = tf.experimental.tensorrt.Converter(

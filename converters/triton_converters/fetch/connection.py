@@ -163,7 +163,8 @@ def _told(first: SplitResult) -> Iterator[None]:
 
 
 def _failure(error: HTTPError, first: SplitResult) -> StageError:
-    host, cause = first.netloc, error.args[0] if error.args else None
+    host = first.netloc
+    cause = error.args[0] if error.args else None
     if isinstance(cause, ssl.SSLCertVerificationError):
         return untrusted(host, cause.verify_message)
     if isinstance(error, IncompleteRead | ProtocolError):

@@ -90,7 +90,8 @@ def _files(root: Path, name: str) -> Iterator[SourceFile]:
         for entry in sorted(directory.iterdir()):
             if entry.name.startswith("..") or entry.name in LEFT_OUT:
                 continue
-            name, real = prefix + entry.name, _resolved(entry)
+            name = prefix + entry.name
+            real = _resolved(entry)
             if not real.is_relative_to(root):
                 if not entry.is_symlink():
                     raise changed()

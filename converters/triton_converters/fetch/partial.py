@@ -44,7 +44,8 @@ class Partial:
         bytes as its answer announces them; None: it does not. What is more than the server said is not written, and
         nothing of such a file is kept. Raises StageError.
         """
-        part, name = self.place / PART, self.name
+        part = self.place / PART
+        name = self.name
         if total is not None and self.listed is not None and total > self.listed:
             raise self._other(f"has {total} bytes, but was listed with {self.listed}")
         total = self.listed if total is None else total

@@ -19,14 +19,16 @@ def patiently(attempt: Callable[[], _T], count: Callable[[], int] = lambda: 0) -
 
     ``count``: the bytes that came so far. Raises the last attempt's StageError, and at once one that is final.
     """
-    most, pauses = 0, list(PAUSES)
+    most = 0
+    pauses = list(PAUSES)
     while True:
         try:
             return attempt()
         except StageError as error:
             have = count()
             if have - most >= STALL_BYTES:
-                most, pauses = have, list(PAUSES)
+                most = have
+                pauses = list(PAUSES)
             if error.final or error.reason is Reason.STORAGE_FULL or not pauses:
                 raise
             pause = pauses.pop(0)

@@ -22,7 +22,10 @@ class Progress:
 
     def __init__(self, place: Path, name: str, have: int, total: int | None) -> None:
         """``have``: bytes that are there already. ``total``: the file's bytes; None: not known."""
-        self._place, self._name, self._have, self._total = place, printable(name), have, total
+        self._place = place
+        self._name = printable(name)
+        self._have = have
+        self._total = total
         self._line_at = self._moved_at = time.monotonic()
         self._moved = have
         self._say()
@@ -47,9 +50,11 @@ class Progress:
 
 def size(count: int) -> str:
     """Return a number of bytes in words, such as 1.5 GiB."""
-    value, unit = float(count), "B"
+    value = float(count)
+    unit = "B"
     for larger in ("KiB", "MiB", "GiB", "TiB"):
         if value < 1024:
             break
-        value, unit = value / 1024, larger
+        value /= 1024
+        unit = larger
     return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"

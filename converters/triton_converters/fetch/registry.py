@@ -115,13 +115,15 @@ class Repository:
             if len(answer) > LARGEST_TOKEN:
                 raise ValueError
             told = json.loads(answer)
-            token, seconds = told.get("token") or told["access_token"], told.get("expires_in", USUAL_SECONDS)
+            token = told.get("token") or told["access_token"]
+            seconds = told.get("expires_in", USUAL_SECONDS)
             if not _TOKEN.fullmatch(token):
                 raise ValueError
             seconds = max(USUAL_SECONDS, min(seconds, MOST_SECONDS))
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
             raise self._invalid("names a token server that gives no token") from None
-        self._token, self._expires = token, time.monotonic() + seconds - MARGIN_SECONDS
+        self._token = token
+        self._expires = time.monotonic() + seconds - MARGIN_SECONDS
 
     def _token_refusal(self, answer: BaseHTTPResponse, is_first: bool) -> StageError | None:
         if answer.status not in DENIED:

@@ -54,7 +54,8 @@ class Message:
                 raise ValueError("too many fields")
             self.file.seek(place)
             tag = _varint(self.file)
-            number, wire_type = tag >> 3, tag & 7
+            number = tag >> 3
+            wire_type = tag & 7
             if not number:
                 # A file of zeros would be a million fields.
                 raise ValueError("a field has the number 0")

@@ -218,7 +218,8 @@ def _compare(
         counts = _compare_floats(expected, actual, tolerance, scale, units)
         lonely = int(numpy.count_nonzero(~numpy.isfinite(served))) - int(numpy.count_nonzero(~numpy.isfinite(actual)))
     else:
-        counts, lonely = _compare_exactly(expected, actual, tolerance), 0
+        counts = _compare_exactly(expected, actual, tolerance)
+        lonely = 0
     return Agreement(
         output,
         is_floating,

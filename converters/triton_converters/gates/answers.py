@@ -64,7 +64,8 @@ class Answers:
 
     def add(self, output: str, agreement: Agreement, answered: Array) -> None:
         """Add what was answered for one output of a request, [samples, ...]."""
-        known, largest = self.agreements.get(output), max(wire_bytes(sample) for sample in answered)
+        known = self.agreements.get(output)
+        largest = max(wire_bytes(sample) for sample in answered)
         self.agreements[output] = agreement if known is None else known + agreement
         self.output_bytes[output] = max(self.output_bytes.get(output, 0), largest)
 
@@ -108,7 +109,8 @@ def collect(
     ``scales``: those of the whole reference, by output. ``keep_outputs``: keep the outputs for metrics, which need the
     whole set in memory.
     """
-    batched, names = signature.max_batch_size > 0, tuple(tensor.name for tensor in signature.outputs)
+    batched = signature.max_batch_size > 0
+    names = tuple(tensor.name for tensor in signature.outputs)
     answers = Answers({}, variations={name: Variation() for name in names})
     kept: dict[int, Arrays] = {}
     for group in regroup(cut(batches, batched), request_sizes(signature.max_batch_size)):
@@ -127,7 +129,8 @@ def collect(
             answers.add(tensor.name, agreement, answer[tensor.name])
             answers.variations[tensor.name].add(expected, answer[tensor.name])
             if new and expected.dtype.kind != "f":
-                wanted, got = expected[new], answer[tensor.name][new]
+                wanted = expected[new]
+                got = answer[tensor.name][new]
                 answers.rare.setdefault(tensor.name, Rare()).add(wanted, _differs(wanted, got, tolerance))
         for index, sample in enumerate(group):
             if sample.number not in kept:

@@ -95,7 +95,8 @@ def distances(expected: Array, actual: Array) -> Array:
     if expected.dtype.kind not in "iu" or actual.dtype.kind not in "iu":
         differ: Array = (expected != actual).astype(numpy.uint64)
         return differ
-    smaller, larger = numpy.minimum(expected, actual), numpy.maximum(expected, actual)
+    smaller = numpy.minimum(expected, actual)
+    larger = numpy.maximum(expected, actual)
     # Modulo 2^64, the difference of two integers of any type is right.
     found: Array = larger.astype(numpy.uint64) - smaller.astype(numpy.uint64)
     return found

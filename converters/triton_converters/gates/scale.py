@@ -58,7 +58,8 @@ class _Change:
     def add(self, values: Array, counted: Array) -> None:
         """Add elements, [samples, ...]; ``counted``: whether an element counts; the others are 0."""
         with numpy.errstate(over="ignore", invalid="ignore"):
-            sums, counts = values.sum(axis=0), numpy.count_nonzero(counted, axis=0)
+            sums = values.sum(axis=0)
+            counts = numpy.count_nonzero(counted, axis=0)
             self.squares += float(numpy.square(values).sum())
             self.sums = _sum(numpy.zeros_like(sums) if self.sums is None else self.sums, sums)
             self.counts = _sum(numpy.zeros_like(sums) if self.counts is None else self.counts, numpy.asarray(counts))
@@ -186,7 +187,8 @@ class Scale:
             return numpy.ones(1)
         if self.largest <= 1.0:
             return numpy.array([min(1.0, RANGE * self.largest)])
-        units, medians = numpy.full(1, numpy.inf), numpy.zeros(1)
+        units = numpy.full(1, numpy.inf)
+        medians = numpy.zeros(1)
         for axis, columns in enumerate(self._columns, start=1):
             sides = (1,) * axis + (-1,) + (1,) * (len(shape) - axis)
             size = (*shape, 1)[axis]
@@ -214,7 +216,8 @@ class _Columns:
 
         ``counted``: whether an element counts, of the same shape; the others are 0.
         """
-        powers, found = numpy.maximum(numpy.frexp(values)[1], 0), values > 0
+        powers = numpy.maximum(numpy.frexp(values)[1], 0)
+        found = values > 0
         for power in map(int, numpy.flatnonzero(numpy.bincount(powers.ravel()))):
             count = numpy.count_nonzero((powers == power) & found, axis=1)
             self.octaves[power] = _sum(self.octaves.get(power, numpy.zeros(0)), count)
@@ -230,10 +233,12 @@ class _Columns:
         """Return the medians of what is not zero, rounded up to a power of two, at least 1."""
         none = numpy.zeros(len(self.counts))
         upper = reduce(_sum, self.octaves.values(), none) // 2
-        medians, below = numpy.ones(len(none)), none
+        medians = numpy.ones(len(none))
+        below = none
         with numpy.errstate(over="ignore"):
             for power, count in sorted(self.octaves.items()):
-                below, before = _sum(below, count), below
+                before = below
+                below = _sum(below, count)
                 medians[(before <= upper) & (below > upper)] = numpy.ldexp(1.0, power)
         return medians
 

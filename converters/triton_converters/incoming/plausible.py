@@ -69,6 +69,7 @@ def check_steps(steps: Sequence[StepTimes], what: Path) -> None:
 def _check(rows: Sequence[Row], asked: Iterable[_Point], may_end: bool, what: Path) -> None:
     if not all(map(is_possible, rows)):
         raise unfit(what, "a figure in it is impossible")
-    wanted, given = Counter(asked), Counter((row.batch_size, row.concurrency, row.request_rate) for row in rows)
+    wanted = Counter(asked)
+    given = Counter((row.batch_size, row.concurrency, row.request_rate) for row in rows)
     if not given <= wanted or (wanted and not given) or (given != wanted and not may_end):
         raise unfit(what, f"its {len(rows)} rows are not the {wanted.total()} that were asked for")

@@ -71,7 +71,8 @@ class _Child:
 
 def run(command: list[str], incoming: Path) -> int:
     """Run the command, if anything is missing, and see to it that its End is written; returns the exit code."""
-    child, lines = _Child(), deque[bytes](maxlen=LAST_LINES)
+    child = _Child()
+    lines = deque[bytes](maxlen=LAST_LINES)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, child.stop)
     try:

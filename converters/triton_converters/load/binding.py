@@ -29,9 +29,11 @@ def keywords(names: Sequence[str], parameters: Sequence[Parameter], what: str = 
 
     ``parameters``: the function's own, in its order. Raises ValueError if neither is right.
     """
-    wanted, kinds = set(names), {each.kind for each in parameters}
+    wanted = set(names)
+    kinds = {each.kind for each in parameters}
     named = [each for each in parameters if each.kind in (*POSITIONAL, Parameter.KEYWORD_ONLY)]
-    own, positional = [each.name for each in named], [each.name for each in named if each.kind in POSITIONAL]
+    own = [each.name for each in named]
+    positional = [each.name for each in named if each.kind in POSITIONAL]
     if list(names) == positional[: len(names)]:
         return False
     if not wanted <= set(own):

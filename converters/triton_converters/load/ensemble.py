@@ -102,7 +102,9 @@ class Ensemble:
         """
         for called in self.called.values():
             called.samples, called.is_alone = samples, alone
-        tensors, passed, bare = dict(inputs), [], set[str]()
+        tensors = dict(inputs)
+        passed = []
+        bare = set[str]()
         for member in self.members:
             found = {name: tensors[tensor] for name, tensor in member.step.inputs.items()}
             scalars = {name for name, tensor in member.step.inputs.items() if tensor in bare}

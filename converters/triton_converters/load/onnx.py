@@ -157,7 +157,8 @@ def _check_tensors(path: str, sides: Mapping[str, Sequence[Any]]) -> None:
 
 def _domains(model: Any) -> set[str]:
     """Return the domains of all nodes. Exporters declare operator sets that no node uses, so those do not count."""
-    found, graphs = set(), [model.graph, *model.functions]
+    found = set()
+    graphs = [model.graph, *model.functions]
     while graphs:
         for node in graphs.pop().node:
             found.add(node.domain)
@@ -169,7 +170,10 @@ def _declared(values: Sequence[Any], graph: Any) -> tuple[GraphInput, ...]:
     """Return the inputs as the graph declares them; none if one is no tensor."""
     if not all(value.type.startswith("tensor(") for value in values):
         return ()
-    tried, columns, marks, listed = about(graph), points(graph), special(graph), categories(graph)
+    tried = about(graph)
+    columns = points(graph)
+    marks = special(graph)
+    listed = categories(graph)
     limits = {name: limit for name, limit in rows(graph).items() if name not in tried}
     return tuple(
         GraphInput(

@@ -42,7 +42,8 @@ def categories(graph: Any) -> Mapping[str, tuple[Categories, ...]]:
 
     An input of one axis is one column. ``graph``: a GraphProto; its nodes are in the order of computation.
     """
-    known, widths = constants(graph), widths_by(_width, graph)
+    known = constants(graph)
+    widths = widths_by(_width, graph)
     found: dict[str, list[dict[Category, None]]] = {}
     splits = any(node.op_type in _SPLITTING for node in graph.node)
     for node, origins in readers(graph, widths, known, _handed_on):

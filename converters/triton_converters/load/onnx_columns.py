@@ -36,7 +36,8 @@ def points(graph: Any) -> Mapping[str, tuple[Points, ...]]:
 
     ``graph``: a GraphProto; its nodes are in the order of computation.
     """
-    known, widths = constants(graph), widths_by(width, graph)
+    known = constants(graph)
+    widths = widths_by(width, graph)
     found: dict[str, Numbers] = {}
     # The distance to a row is the sum of squares of both, less twice their product.
     squared = {name for node in graph.node if node.op_type == "ReduceSumSquare" for name in node.input}

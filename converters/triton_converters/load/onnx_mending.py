@@ -24,7 +24,8 @@ def mend(model: Any) -> bool:
     changed += sum(sort(graph) for graph in graphs(model.graph))
     changed += add_missing(model, _domains(model))
     if not model.graph.name:
-        model.graph.name, changed = "model", changed + 1
+        model.graph.name = "model"
+        changed += 1
     return changed > 0
 
 
@@ -68,7 +69,8 @@ def _widen(model: Any) -> int:
         return 0
     # In which weights need not be inputs.
     model.ir_version = max(model.ir_version, 4)
-    names, given = UnusedNames(graph), {each.name for each in inputs}
+    names = UnusedNames(graph)
+    given = {each.name for each in inputs}
     inside = {each.name: names.unused(f"{each.name}_scalar") for each in (*inputs, *outputs)}
     _rename(graph, inside)
     none, one = names.unused("shape_of_scalar"), names.unused("shape_of_one")

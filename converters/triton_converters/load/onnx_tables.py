@@ -80,7 +80,8 @@ def special(graph: Any) -> Mapping[str, tuple[int, ...]]:
 
     ``graph``: as that of ``rows``.
     """
-    numbers, origins = _numbers(graph), _origins(graph, KEPT)
+    numbers = _numbers(graph)
+    origins = _origins(graph, KEPT)
     found: dict[str, set[int]] = {}
     for node in _nodes(graph):
         if node.op_type == "Equal":
@@ -155,7 +156,8 @@ def _choices(graph: Any) -> Iterator[tuple[str, int, bool]]:
 
     The number is 0 of a table that is computed. What lies in a body is not clear: two of them may use one name.
     """
-    tables, depths = {name: tuple(each.dims) for name, each in _constants(graph).items()}, _numbers(graph)
+    tables = {name: tuple(each.dims) for name, each in _constants(graph).items()}
+    depths = _numbers(graph)
     for inner in _graphs(graph):
         for node in inner.node:
             if node.op_type in KEEP_SHAPE and node.input[0] in tables:

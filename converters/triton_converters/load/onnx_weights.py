@@ -14,7 +14,8 @@ def fault(model: Any, folder: Path) -> str:
     for tensor in model.graph.initializer:
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             said = {entry.key: entry.value for entry in tensor.external_data}
-            name, end = said.get("location", ""), _number(said.get("offset")) + _number(said.get("length"))
+            name = said.get("location", "")
+            end = _number(said.get("offset")) + _number(said.get("length"))
             needed[name] = max(needed.get(name, 0), end)
     for name, size in sorted(needed.items()):
         shown = ascii(name)

@@ -84,7 +84,8 @@ def _checkpoint_error(error: StageError, source: Path, entrypoint: Entrypoint) -
     cause = error.__cause__
     if error.reason is not Reason.USER_CODE_FAILED or cause is None:
         return None
-    where, text = location(cause, source, entrypoint.path), str(cause)
+    where = location(cause, source, entrypoint.path)
+    text = str(cause)
     named = [value for name, value in entrypoint.arguments.items() if name in CHECKPOINT_ARGUMENTS]
     what = " ".join(["the checkpoint", *named])
     if isinstance(cause, pickle.UnpicklingError) and (refused := _REFUSED.search(text)):

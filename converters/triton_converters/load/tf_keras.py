@@ -80,7 +80,8 @@ def _function(model: Any, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> 
 
     Raises ValueError if the names contradict the order of the model's own.
     """
-    arguments, own = _arguments(model, inputs), _output_names(model)
+    arguments = _arguments(model, inputs)
+    own = _output_names(model)
     at = binding.places(outputs, own, "the model's outputs") if len(outputs) <= len(own) else ()
 
     def answer(*tensors: tf.Tensor) -> Any:
@@ -142,7 +143,8 @@ def _checkpoint_error(error: StageError, source: Path, entrypoint: Entrypoint) -
     if error.reason is not Reason.USER_CODE_FAILED or cause is None:
         return None
     frames = [frame.filename for frame in traceback.extract_tb(cause.__traceback__)]
-    where, text = location(cause, source, entrypoint.path), " ".join(str(cause).split())
+    where = location(cause, source, entrypoint.path)
+    text = " ".join(str(cause).split())
     named = [value for name, value in entrypoint.arguments.items() if name in CHECKPOINT_ARGUMENTS]
     what = " ".join(["the checkpoint", *named])
     read = any(map(_READERS.search, frames)) or type(cause).__name__ == "SafetensorError"

@@ -25,7 +25,8 @@ def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     changes nothing. Raises StageError: CheckpointInvalid (no TorchScript file), EntrypointInvalid (no
     file, in training mode, or forward takes or returns something other than tensors), ModelConfigRefused.
     """
-    path, device = model.entrypoint.path, exact_device()
+    path = model.entrypoint.path
+    device = exact_device()
     module, schema = _module_and_schema(locate(source, path, pattern="*.pt"), path, device)
     inputs, outputs = (model.declared.inputs, model.declared.outputs) if model.declared else ((), ())
     names, passing = _inputs(schema.arguments[1:], inputs, path)
@@ -51,7 +52,8 @@ def _inputs(arguments: Sequence[Any], declared: Sequence[Tensor], path: str) -> 
             message = f"{path}: forward takes a Dict[str, Tensor], whose keys the file does not tell; {advice}"
             raise _invalid(f"{message}, or a Python file that wraps it (format pyt)")
         return tuple(each.name for each in declared), Passing.DICT
-    own, wanted = [each.name for each in arguments], {each.name for each in declared}
+    own = [each.name for each in arguments]
+    wanted = {each.name for each in declared}
     named = wanted if wanted <= set(own) else set()
     taken = [each for each in arguments if each.name in named or not each.has_default_value()]
     wrong = [f"{each.type} {each.name}" for each in taken if str(each.type) not in ("Tensor", "Optional[Tensor]")]

@@ -113,7 +113,8 @@ class PythonStep:
 
         Raises StageError(FrameworkFailed) if the output had another number of dimensions before: none can be declared.
         """
-        before, declared = self._ranks.setdefault(name, len(shape)), self.dims[name]
+        before = self._ranks.setdefault(name, len(shape))
+        declared = self.dims[name]
         if before != len(shape):
             message = f"{self.path}: output {name} has the shape {list(shape)}, but had {before} dimensions before"
             raise StageError(Reason.FRAMEWORK_FAILED, f"{message}: answer each request with as many")
@@ -142,7 +143,8 @@ def load(source: Path, model: ModelCode, output_format: str) -> PythonStep:
     outputs; UserCodeFailed; ConversionUnsupported if it asks for what no step may do.
     """
     path = model.entrypoint.path
-    file, backend = locate(source, path), module.install()
+    file = locate(source, path)
+    backend = module.install()
     siblings.enter(source, file.parent)
     # A server has the folder of the file alone, so nothing else of the source can be imported here either.
     imports = [each for each in sys.path if not Path(each).is_relative_to(source)]
@@ -181,7 +183,8 @@ def _running(source: Path, path: str, imports: list[str]) -> Iterator[Paused]:
     @contextmanager
     def paused() -> Iterator[None]:
         with _pausing:
-            inside, sys.path[:] = list(sys.path), outside
+            inside = list(sys.path)
+            sys.path[:] = outside
             try:
                 yield
             finally:

@@ -26,7 +26,8 @@ def counters(metrics: str, pod: str, model: str) -> Counters:
     ones.
     """
     found: dict[str, float] = {}
-    models, twice = set(), 0.0
+    models = set()
+    twice = 0.0
     for kind, text, figure in _SAMPLE.findall(metrics):
         labels = dict(_LABEL.findall(text))
         models.add(labels.get("model"))

@@ -70,7 +70,8 @@ def _limit(cgroup: Path) -> float | None:
     unified = _read(cgroup / "cpu.max").split()
     if len(unified) == 2 and unified[0] != "max":
         return int(unified[0]) / int(unified[1])
-    quota, period = _read(cgroup / "cpu" / "cpu.cfs_quota_us"), _read(cgroup / "cpu" / "cpu.cfs_period_us")
+    quota = _read(cgroup / "cpu" / "cpu.cfs_quota_us")
+    period = _read(cgroup / "cpu" / "cpu.cfs_period_us")
     if quota and period and int(quota) > 0:
         return int(quota) / int(period)
     return None

@@ -158,7 +158,8 @@ def _samples(reference: Path, signature: Signature) -> Iterator[tuple[Picked, di
 
 
 def _write_mixed(reference: Path, directory: Path, signature: Signature, chosen: Sequence[Picked]) -> LoadInput:
-    declared, wanted = {tensor.name: tensor for tensor in signature.inputs}, set(chosen)
+    declared = {tensor.name: tensor for tensor in signature.inputs}
+    wanted = set(chosen)
     steps = {
         sample: perf_input.step(inputs, declared)
         for sample, inputs in _samples(reference, signature)
@@ -167,7 +168,8 @@ def _write_mixed(reference: Path, directory: Path, signature: Signature, chosen:
     (directory / MIXED_FILE).write_text(perf_input.to_json([steps[each] for each in chosen]), encoding="utf-8")
 
     def one_shape(number: int, group: Group) -> OneShape:
-        file, left = f"shape-{number}.json", SETTINGS.input_bytes // SETTINGS.most_shapes
+        file = f"shape-{number}.json"
+        left = SETTINGS.input_bytes // SETTINGS.most_shapes
         taken: list[dict[str, Any]] = []
         for each in chosen:
             if each.shapes == group.shapes and (not taken or each.size <= left):

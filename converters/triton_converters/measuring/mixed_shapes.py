@@ -56,10 +56,12 @@ def sent(samples: Sequence[Picked], limit_bytes: int) -> tuple[Picked, ...]:
     """
     ordered = sorted(samples, key=lambda each: (_elements(each.shapes), each.shapes))
     if len(ordered) > SETTINGS.most_mixed_samples:
-        last, most = len(ordered) - 1, SETTINGS.most_mixed_samples
+        last = len(ordered) - 1
+        most = SETTINGS.most_mixed_samples
         ordered = [ordered[number * last // (most - 1)] for number in range(most)]
     Random(SETTINGS.seed).shuffle(ordered)  # noqa: S311 - the same order each time, and no secret
-    taken, left = ordered[:1], limit_bytes - sum(each.size for each in ordered[:1])
+    taken = ordered[:1]
+    left = limit_bytes - sum(each.size for each in ordered[:1])
     for each in ordered[1:]:
         left -= each.size
         if left < 0:

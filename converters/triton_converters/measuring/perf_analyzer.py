@@ -191,7 +191,8 @@ class Run:
         ``output_bytes``: None for requests over the network; a number for system shared memory, with regions of that
         many bytes per sample for the outputs whose size varies.
         """
-        target, shared_memory = self.target, tuple[str, ...]()
+        target = self.target
+        shared_memory = tuple[str, ...]()
         if output_bytes is not None:
             shared_memory = ("--shared-memory", "system", "--output-shared-memory-size", str(max(1, output_bytes)))
         shapes = (f"{shape.input}:{','.join(map(str, shape.dims))}" for shape in target.shapes)
@@ -243,7 +244,8 @@ class Run:
         windows = self._within_memory(windows)
         if windows.by_count and self.request_seconds:
             affordable = int(SETTINGS.point_seconds / (SETTINGS.stable_windows * self.request_seconds))
-            most, samples = max(self.fewest_requests, affordable), self.target.samples
+            most = max(self.fewest_requests, affordable)
+            samples = self.target.samples
             if windows.size > most:
                 # All samples equally often, if they hold all of them.
                 windows = replace(windows, size=most - most % samples if most >= samples else most)
@@ -272,7 +274,8 @@ def first_run(measurement: Measurement, target: Target, point: Point, rate: floa
     stability percentage. Windows of a few requests of many shapes differ by their shapes, so each has all samples.
     ``rate``: requests per second that the point will not exceed; 0.0 if unknown.
     """
-    samples, request_seconds = target.samples, target.sample_seconds * point.batch_size
+    samples = target.samples
+    request_seconds = target.sample_seconds * point.batch_size
     # The short windows hold enough requests, and all samples, even if these come one after the other.
     is_fast = (
         0 < request_seconds < SETTINGS.fast_seconds

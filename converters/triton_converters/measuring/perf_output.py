@@ -87,7 +87,8 @@ def parse_report(text: str, point: Point, stable: bool) -> Row:
         raise ReportError(f"it has {len(lines)} rows instead of one")
     line = lines[0]
     try:
-        load, throughput = int(line["Request Rate" if point.rate else "Concurrency"]), float(line["Inferences/Second"])
+        load = int(line["Request Rate" if point.rate else "Concurrency"])
+        throughput = float(line["Inferences/Second"])
         microseconds: dict[str, Any] = {field: int(line[column]) for field, column in _COLUMNS.items()}
     except (KeyError, TypeError, ValueError) as error:
         raise ReportError(f"it is not a report of perf_analyzer --verbose-csv: {error!r}") from error

@@ -105,7 +105,8 @@ class Server:
 
         Raises StageError(ServerUnreachable) if its name has no address.
         """
-        self.model, self._members = model, tuple(members)
+        self.model = model
+        self._members = tuple(members)
         self.http = Endpoint.parse(load.http_url).resolved()
         self.load = Endpoint.parse(load.url).resolved()
         """The endpoint that perf_analyzer measures."""
@@ -119,7 +120,8 @@ class Server:
 
         Raises StageError(ServerCrashed) if it does not within ``seconds``.
         """
-        path, deadline = f"/v2/models/{self.model}/ready", time.monotonic() + seconds
+        path = f"/v2/models/{self.model}/ready"
+        deadline = time.monotonic() + seconds
         told = time.monotonic()
         while True:
             try:
@@ -176,7 +178,8 @@ class Server:
 
         Raises StageError: ServerCrashed if the server ended while it loaded the model, ServerUnreachable if it hangs.
         """
-        body, seconds = json.dumps({"parameters": {"config": config}}), SETTINGS.load_seconds
+        body = json.dumps({"parameters": {"config": config}})
+        seconds = SETTINGS.load_seconds
         try:
             status, answer = _ask(self.http, "POST", f"/v2/repository/models/{self.model}/load", seconds, body)
         except TimeoutError as error:

@@ -205,7 +205,8 @@ def measure(plan: Plan, wanted: Sequence[Point], invoke: Invoke = run_process) -
     while (point := next_point(wanted, rows, plan.budget, plan.pace, plan.least_seconds)) is not None:
         started = time.monotonic()
         where = f"{point.scenario.replace('_', ' ')} {len(rows) + 1}{count}: {point}"
-        runs, after = plan.runs(point, before), plan.after(wanted, len(rows) + 1)
+        runs = plan.runs(point, before)
+        after = plan.after(wanted, len(rows) + 1)
         _announce(plan, runs, after, where)
         try:
             measured = [_measure(plan, run, invoke) for run in runs]
@@ -265,18 +266,22 @@ def _measure(plan: Plan, run: Run, invoke: Invoke) -> tuple[Row, tuple[str, ...]
         if outcome.excess is not None:
             words = f"perf_analyzer {outcome.excess}; it is measured again with fewer requests"
             print(f"{run.point.name}: {words}", flush=True)
-        run, outcome = following, _measure_once(plan, following, invoke)
+        run = following
+        outcome = _measure_once(plan, following, invoke)
     if outcome.row is not None:
         return outcome.row, outcome.argv
-    words, reason = str(outcome.excess or "found no window with a request in it"), Reason.MEASUREMENT_FAILED
+    words = str(outcome.excess or "found no window with a request in it")
+    reason = Reason.MEASUREMENT_FAILED
     if isinstance(outcome.excess, MemoryError):
-        words, reason = f"{words}, {TOO_LARGE}", Reason.OUT_OF_MEMORY
+        words = f"{words}, {TOO_LARGE}"
+        reason = Reason.OUT_OF_MEMORY
     raise _failed(run.point, words, reason) from outcome.excess
 
 
 def _measure_once(plan: Plan, run: Run, invoke: Invoke) -> RunOutcome:
     """Run perf_analyzer once, and again where the server only renewed its connection."""
-    point, argv = run.point, run.arguments(plan.output_bytes)
+    point = run.point
+    argv = run.arguments(plan.output_bytes)
     report = plan.directory / f"{point.name}.csv"
     report.unlink(missing_ok=True)
     for _ in range(SETTINGS.connections):

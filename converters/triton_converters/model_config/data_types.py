@@ -107,7 +107,8 @@ def alike(*arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     Those with text become bytes if another one holds bytes, or if the width of the widest would be too much for all.
     """
     widths = [(array.dtype.itemsize // 4, array.size) for array in arrays if array.dtype.kind == "U"]
-    widest, kept = max((width for width, _ in widths), default=0), sum(width * size for width, size in widths)
+    widest = max((width for width, _ in widths), default=0)
+    kept = sum(width * size for width, size in widths)
     is_wide = widest * sum(size for _, size in widths) > max(SMALL_TEXT, UNEVEN * kept)
     if not is_wide and not any(array.dtype.hasobject for array in arrays):
         return arrays

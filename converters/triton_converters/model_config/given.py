@@ -53,7 +53,8 @@ class UserConfig:
 
     def repository_model(self, file: str, backend: str) -> RepositoryModel:
         """Return what is taken for the model's file, with its backend. Raises RefusedError."""
-        message, batching = self.message, self.message.dynamic_batching
+        message = self.message
+        batching = self.message.dynamic_batching
         batched = bool(message.input) or message.max_batch_size != 0
         faults = [] if self.backend else list(given_values.of_parameters(message.parameters, backend))
         if not message.input and backend == PYTORCH:

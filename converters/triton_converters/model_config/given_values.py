@@ -43,7 +43,8 @@ def faults(message: Any, backend: str) -> Iterator[str]:
 
 def tensor(value: Any) -> Tensor:
     """Return an input or output of which ``faults`` yields nothing."""
-    kind, dims = _kind(value), tuple(value.dims)
+    kind = _kind(value)
+    dims = tuple(value.dims)
     if not value.HasField("reshape"):
         return Tensor(value.name, kind, dims)
     own = tuple(value.reshape.shape)

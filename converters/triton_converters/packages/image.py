@@ -54,7 +54,8 @@ def check(lines: Iterable[Line], image: Mapping[str, Package], advice: str = ADV
     """
     whose = "converters need" if advice else "server needs"
     for line in lines:
-        requirement, there = line.requirement, image.get(line.name)
+        requirement = line.requirement
+        there = image.get(line.name)
         if _applies(line) and there is not None and not requirement.specifier.contains(there.version, prereleases=True):
             message = (
                 f"{line.place} asks for {requirement.name}{requirement.specifier}, but the image has {line.name}"

@@ -47,7 +47,8 @@ def _files(root: Path, top: str) -> list[str]:
         if folder.count("/") > DEEPEST:
             raise _refused(folder, f"it lies more than {DEEPEST} folders deep")
         for name in files.names_in(root, folder, MOST_FILES - seen):
-            path, seen = f"{folder}/{name}", seen + 1
+            path = f"{folder}/{name}"
+            seen += 1
             mode = os.lstat(root / path).st_mode
             if not name.isprintable():
                 raise _refused(path, "its name does not print")

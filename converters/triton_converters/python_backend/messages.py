@@ -58,7 +58,8 @@ class TritonError:
         """Raise TypeError for another message than text, and another code than one of the class's."""
         if not isinstance(message, str | bytes) or not isinstance(code, ErrorCode):
             raise TypeError("TritonError(message, code) takes a str and one of TritonError's codes")
-        self._message, self._code = message if isinstance(message, str) else message.decode(), code
+        self._message = message if isinstance(message, str) else message.decode()
+        self._code = code
 
     def message(self) -> str:
         """Return the text."""
@@ -79,7 +80,8 @@ class InferenceResponse:
             raise TypeError("InferenceResponse takes a list of pb_utils.Tensor")
         if error is not None and not isinstance(error, TritonError):
             raise TypeError(f"the error of an InferenceResponse is a pb_utils.TritonError, not {type(error).__name__}")
-        self._tensors, self._error = list(output_tensors), error
+        self._tensors = list(output_tensors)
+        self._error = error
 
     def output_tensors(self) -> list[Tensor]:
         """Return the tensors."""
@@ -137,7 +139,9 @@ class InferenceRequest:
                 message = f"Expect parameters values to have type bool/int/str, found type {type(value)}"
                 raise TritonModelException(message)
         self._inputs, self._outputs = list(inputs), set(requested_output_names)
-        self._id, self._correlation, self._parameters = request_id, correlation_id, dict(parameters or {})
+        self._id = request_id
+        self._correlation = correlation_id
+        self._parameters = dict(parameters or {})
         model_name = model_name.decode() if isinstance(model_name, bytes) else model_name
         self._model, self._version, self._flags, self._timeout = model_name, model_version, flags, timeout
         self._memory = preferred_memory

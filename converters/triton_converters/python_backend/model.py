@@ -91,7 +91,8 @@ class TritonPythonModel:
 
     def initialize(self, args: Mapping[str, str]) -> None:
         """Load the user's file, and let it initialize. Raises TritonModelException, which refuses the model."""
-        name, config = args["model_name"], json.loads(args["model_config"])
+        name = args["model_name"]
+        config = json.loads(args["model_config"])
         try:
             user_step.check_single(name, config)
             loaded = user_step.Loaded(name, FILES)

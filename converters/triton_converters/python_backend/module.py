@@ -80,7 +80,8 @@ class Metric:
     """A figure, which nobody reads here."""
 
     def __init__(self, labels: Mapping[str, str]) -> None:
-        self._value, self._labels = 0.0, dict(labels)
+        self._value = 0.0
+        self._labels = dict(labels)
 
     def value(self) -> float:
         """Return the figure."""

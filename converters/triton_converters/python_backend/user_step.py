@@ -151,7 +151,8 @@ class Loaded:
 
     def _where(self, error: BaseException) -> str:
         """Return the step and the place in its source."""
-        source, where = os.path.realpath(self.files.source) + os.sep, self.files.file
+        source = os.path.realpath(self.files.source) + os.sep
+        where = self.files.file
         frames = [(each.filename, each.lineno) for each in traceback.extract_tb(error.__traceback__)]
         if isinstance(error, SyntaxError):
             frames.append((error.filename or "", error.lineno))
@@ -258,7 +259,8 @@ class RunningStep:
         """Return what keeps a tensor from being the declared output; empty: nothing."""
         if not tensor.is_cpu():
             return "is a tensor of a GPU, but a step answers with the CPU's"
-        array, kind = tensor.as_numpy(), declared["data_type"]
+        array = tensor.as_numpy()
+        kind = declared["data_type"]
         expected = NUMPY_TYPES.get(kind, kind[len("TYPE_") :].lower())
         if array.dtype.name != expected and not (expected == "object" and array.dtype.kind == "S"):
             return f"has the type {array.dtype.name}, but the configuration says {kind}"
@@ -266,11 +268,13 @@ class RunningStep:
             return "holds None: BYTES are bytes or str"
         if rows and array.shape[:1] != rows:
             return f"has the shape {list(array.shape)}, but the request has {rows[0]} rows"
-        own, dims = array.shape[len(rows) :] or (1,), declared["dims"]
+        own = array.shape[len(rows) :] or (1,)
+        dims = declared["dims"]
         if not self._sized:
             return ""
         if len(own) != len(dims) or any(dim not in (-1, size) for size, dim in zip(own, dims)):  # noqa: B905 - Python 3.8
-            batch, advice = " after the batch" if rows else "", "declare -1 where it varies"
+            batch = " after the batch" if rows else ""
+            advice = "declare -1 where it varies"
             return f"has the dimensions {list(own)}{batch}, but the configuration says {list(dims)}; {advice}"
         return ""
 

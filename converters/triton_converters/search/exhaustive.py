@@ -11,7 +11,8 @@ def sweep(space: Space) -> SearchPath:
     fineness: dict[Tuning, tuple[int, int]] = {space.base: (-1, 0)}
     for place in space.places():
         figures = [rank[at] for rank, at in zip(ranks, place, strict=True)]
-        found, tuning = (max(figures), sum(figures)), space.tuning(place)
+        found = (max(figures), sum(figures))
+        tuning = space.tuning(place)
         fineness[tuning] = min(found, fineness.get(tuning, found))
     for tuning in sorted(fineness, key=lambda each: fineness[each]):
         for load in space.servable(tuning):

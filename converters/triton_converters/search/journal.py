@@ -116,7 +116,8 @@ def add(search: str, space: Space, incoming: Path) -> None:
     Nothing is added if another Job has added points since the copy was made. Raises StageError: Crashed for what is not
     published, StorageFull.
     """
-    name, directory = f"{FOLDER}/{FILE}", layout.search_directory(search)
+    name = f"{FOLDER}/{FILE}"
+    directory = layout.search_directory(search)
     if not files.exists(incoming, name):
         return
     content = _whole(files.read_file(incoming, name, LIMIT_BYTES))

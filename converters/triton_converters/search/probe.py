@@ -86,7 +86,8 @@ class Probe:
     @cached_property
     def _scales(self) -> dict[str, Scale]:
         """The outputs' scales, as the profile's gate measures them."""
-        batched, tolerance = self.request.max_batch_size > 0, self.request.tolerance
+        batched = self.request.max_batch_size > 0
+        tolerance = self.request.tolerance
         return scales_of(read_all(self._reference), batched, tolerance, self.request.precision)
 
     def _judge(self, tuning: Tuning) -> StageError | None:

@@ -109,7 +109,8 @@ class _Climber:
         near = [at for at, each in enumerate(found) if each.distance <= reach and each.cost <= cost]
         best = min(self.seen, key=lambda point: self.seen[point])
         self.at = max((at for at in near if self._bound(best, at) < self.seen[best]), default=found.index(min(found)))
-        self.here, self.ceiling = found[self.at], len(found) - 1
+        self.here = found[self.at]
+        self.ceiling = len(found) - 1
 
     def descend(self, axes: int) -> SearchPath:
         """Walk along the first ``axes`` axes in turn, until no step along any of them is better."""
@@ -156,7 +157,8 @@ class _Climber:
 
     def fill(self) -> Stepping:
         """Try batches as large as the load can fill, with time to fill them: three axes that do little one by one."""
-        load, switch = self.space.loads[self.at], self.space.axes[BATCHING].values
+        load = self.space.loads[self.at]
+        switch = self.space.axes[BATCHING].values
         if True not in switch:
             return False
         flight = load.batch_size * load.concurrency
@@ -181,7 +183,9 @@ class _Climber:
         if self.at < min(self.ceiling, self._loads_of(place) - 1):
             found = yield from self.look(place, self.at + 1)
             if found.distance <= WITHIN_REACH and found.cost < self.here.cost - STEP_GAIN:
-                self.place, self.at, self.here = place, self.at + 1, found
+                self.place = place
+                self.at += 1
+                self.here = found
                 return True
             self.ceiling = self.at
         return False
@@ -193,7 +197,8 @@ class _Climber:
             found = yield from self.look(self.place, self.at - 1)
             if found.distance > self.here.distance or found.cost > self.here.cost - STEP_GAIN:
                 break
-            self.at, self.here = self.at - 1, found
+            self.at -= 1
+            self.here = found
             self.ceiling = self.at
         return self.at < begun
 
@@ -277,14 +282,17 @@ class _Climber:
 
         A larger maximum or an instance that stays idle changes nothing but the memory, and a delay waits in vain.
         """
-        load, counts = self.space.loads[self.at], self._figures(INSTANCES)
+        load = self.space.loads[self.at]
+        counts = self._figures(INSTANCES)
         place = self._with({INSTANCES: min(self.place[INSTANCES], max(0, bisect(counts, load.concurrency) - 1))})
         if place != self.place:
             yield place
-        switch, delays = self.space.axes[BATCHING].values, self._figures(DELAY)
+        switch = self.space.axes[BATCHING].values
+        delays = self._figures(DELAY)
         if True not in switch:
             return
-        none, short = delays.index(0), next(at for at, delay in enumerate(delays) if delay)
+        none = delays.index(0)
+        short = next(at for at, delay in enumerate(delays) if delay)
         # A delay that is too short to gather is another try of the same server, where nothing meets the constraints.
         tried = (
             (none,) if without_delay else (none, self._delay()) if self.here.feasible else (none, self._delay(), short)
@@ -295,7 +303,8 @@ class _Climber:
 
     def _sizes(self) -> list[int]:
         """Return the positions of the largest batches that the load can fill: of each instance, and of one."""
-        load, sizes = self.space.loads[self.at], self._figures(MAXIMUM)
+        load = self.space.loads[self.at]
+        sizes = self._figures(MAXIMUM)
         larger = [at for at, size in enumerate(sizes) if size > load.batch_size]
         flight = load.batch_size * load.concurrency
         found: dict[int, None] = {}
@@ -349,7 +358,8 @@ def climb(space: Space, objectives: Sequence[Objective], constraints: Sequence[C
 
     It also ends when a tenth of the space, or FEWEST points of a small one, is asked for. The base costs nothing.
     """
-    path, left = _whole(space, objectives, constraints), max(FEWEST, space.size // SHARE)
+    path = _whole(space, objectives, constraints)
+    left = max(FEWEST, space.size // SHARE)
     with suppress(StopIteration):
         point = next(path)
         while point.tuning == space.base or left:

@@ -67,7 +67,8 @@ class Space:
             batches.insert(0, 1 << (batches[0] - 1).bit_length() - 1)
         dynamic = (True,) if base.dynamic_batching else (False, True)
         delays = sorted({*QUEUE_DELAYS, base.max_queue_delay_microseconds})
-        sizes, maximum = set(base.preferred_batch_sizes), base.max_batch_size
+        sizes = set(base.preferred_batch_sizes)
+        maximum = base.max_batch_size
         own = () if sizes <= {maximum} or sizes == {maximum // 2, maximum} else (_OWN,)
         return (
             Axis("dynamic_batching", dynamic if base.max_batch_size > 1 else (base.dynamic_batching,)),

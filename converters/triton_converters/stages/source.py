@@ -57,7 +57,8 @@ def _mounted(request: SourceRequest) -> SourceResult:
         named = f" that {field.of('include')} names" if request.include else ""
         raise StageError(Reason.SOURCE_NOT_FOUND, f"{request.uri} holds no file{named}")
     files = [found[name] for name in sorted(taken(found, request.paths, request.files))]
-    hashes, single = {file.name: mounted.sha256_of(file) for file in files}, root.is_file()
+    hashes = {file.name: mounted.sha256_of(file) for file in files}
+    single = root.is_file()
     _expect(request, digest_of(hashes, single))
     digest = sources.find(hashes, single) or _copied(files, hashes, single)
     return _result(request, digest, hashes)

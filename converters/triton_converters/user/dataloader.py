@@ -36,7 +36,9 @@ def batches(
     ``user_code.call`` raises.
     """
     assert request.dataloader is not None
-    path, left, first = request.dataloader.path, request.max_samples, None
+    path = request.dataloader.path
+    left = request.max_samples
+    first = None
     batch_dimension = request.model.max_batch_size > 0
     iterator = _iterate(request, source, batch_size or request.largest_batch_size)
     while left > 0:

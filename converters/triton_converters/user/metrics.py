@@ -63,7 +63,8 @@ def calculate(source: Path, entrypoint: Entrypoint, arguments: Mapping[str, int 
 
     ``arguments``: the stage's arguments by name. Raises StageError: MetricFailed, and what ``user_code.call`` raises.
     """
-    calculator, path = user_code.call(source, entrypoint, CLASS, arguments), entrypoint.path
+    calculator = user_code.call(source, entrypoint, CLASS, arguments)
+    path = entrypoint.path
     given = {"ids": data.ids, "y_pred": data.y_pred, "x": data.x, "y_real": data.y_real}
     with user_code.running(source, path, Reason.METRIC_FAILED):
         if callable(getattr(calculator, "calc", None)):

@@ -62,7 +62,8 @@ def _start() -> object:
     import torch
     from torch.overrides import TorchFunctionMode
 
-    to_cuda, pinned = torch.Tensor.cuda, {torch.Tensor.pin_memory, torch.Tensor.record_stream}
+    to_cuda = torch.Tensor.cuda
+    pinned = {torch.Tensor.pin_memory, torch.Tensor.record_stream}
 
     class OnCpu(TorchFunctionMode):
         """Calls each function of PyTorch with the CPU in place of any CUDA device."""

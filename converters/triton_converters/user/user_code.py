@@ -89,7 +89,8 @@ def running(source: Path, path: str, reason: Reason = Reason.USER_CODE_FAILED) -
 
     Raises StageError with ``reason`` or UserCodeFailed.
     """
-    file, argv = Path(os.path.abspath(source / path)), sys.argv
+    file = Path(os.path.abspath(source / path))
+    argv = sys.argv
     siblings.enter_again(source, file.parent)
     sys.argv = [str(file)]
     try:

@@ -47,7 +47,8 @@ def run(request: ConvertRequest, incoming: Path) -> ConvertResult:
 
 def _part(request: ConvertRequest, incoming: Path) -> Built:
     """Return one model; its conversion may have been published by another Job before."""
-    form, candidate = signature(request), layout.candidate_directory(request.conversion_key)
+    form = signature(request)
+    candidate = layout.candidate_directory(request.conversion_key)
     conversion = find_intact(candidate, request.conversion_key)
     if conversion is None:
         documents.check_end(incoming, "convert")
@@ -64,7 +65,8 @@ def _part(request: ConvertRequest, incoming: Path) -> Built:
 def _accept(request: ConvertRequest, incoming: Path, target: Path) -> Conversion:
     """Copy, check and publish the files; returns the conversion that was published first."""
     told = documents.read(incoming, document(request.conversion_key), Converted)
-    root, file = incoming / request.conversion_key, FORMATS[request.format].file
+    root = incoming / request.conversion_key
+    file = FORMATS[request.format].file
     with temporary_directory(target) as directory:
         if request.format == TRITON_PYTHON:
             packages = published_packages(request.step_packages) if request.step_packages else None
@@ -127,7 +129,8 @@ def _keep_timing_cache(request: ConvertRequest, version: str, incoming: Path) ->
     The version is user code's to tell, so one for each would fill the claim. What grew beyond the limit is left out:
     without it, the next build only takes longer.
     """
-    name, owner = timing_cache(request.conversion_key), os.environ.get(layout.OBJECT)
+    name = timing_cache(request.conversion_key)
+    owner = os.environ.get(layout.OBJECT)
     if not (version and owner and files.exists(incoming, name)):
         return
     with files.open_file(incoming, name) as file:

@@ -23,9 +23,11 @@ def run(request: PackagesRequest, missing: tuple[str, ...], incoming: Path) -> N
         for number, each in enumerate(request.files)
         for line in requirements_file.read(incoming / REQUIREMENTS.format(number), each.path)
     ]
-    there, advice = image.installed(), image.ADVICE
+    there = image.installed()
+    advice = image.ADVICE
     if request.served:
-        there, advice = image.of_server(there), ""
+        there = image.of_server(there)
+        advice = ""
     image.check(lines, there, advice)
     with tempfile.TemporaryDirectory(dir=incoming) as place:
         installed = install(lines, there, index(), Path(place), advice)

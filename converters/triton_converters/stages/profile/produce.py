@@ -77,7 +77,8 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
 
 def _candidate(request: ProfileRequest, server: Server, reference: ReferenceResult) -> ServedCandidate:
     """Try the candidate on the whole reference."""
-    home, batched = layout.reference_directory(request.reference), request.max_batch_size > 0
+    home = layout.reference_directory(request.reference)
+    batched = request.max_batch_size > 0
     models = request.members or (ServedModel(request.model_name, request.format, request.precision),)
     return ServedCandidate(
         declared=server.signature,

@@ -58,7 +58,8 @@ class Fill:
         first, limit = self.flags if declared.is_flags else (0, declared.limit)
         if self.is_wide and declared.is_amounts:
             known = numpy.iinfo(declared.type)
-            first, limit = int(known.min), int(known.max) + 1
+            first = int(known.min)
+            limit = int(known.max) + 1
         return (limit - 1, limit) if self.is_highest else (first, limit)
 
 
@@ -147,7 +148,8 @@ def batches(model: Framework, request: ReferenceRequest) -> Iterator[Batch]:
 def _made(model: Framework, request: ReferenceRequest, recipe: Recipe) -> Iterator[Batch]:
     """Yield the batches of a recipe, which are always the same."""
     random = numpy.random.default_rng(int(request.source, 16))
-    batched, size = request.model.max_batch_size > 0, request.largest_batch_size
+    batched = request.model.max_batch_size > 0
+    size = request.largest_batch_size
     samples = min(request.max_samples, BATCHES * size)
     for start in range(0, samples, size):
         count = min(size, samples - start)
@@ -276,8 +278,10 @@ def _widened(model: Framework, recipe: Recipe, batch_size: int | None, random: n
     for place, declared in enumerate(recipe.inputs):
         if not declared.may_choose or (recipe.fill.is_wide and declared.is_amounts):
             continue
-        before, after = recipe.inputs[:place], recipe.inputs[place + 1 :]
-        taken, limit = FLAGS, min(declared.most, int(numpy.iinfo(declared.type).max) + 1)
+        before = recipe.inputs[:place]
+        after = recipe.inputs[place + 1 :]
+        taken = FLAGS
+        limit = min(declared.most, int(numpy.iinfo(declared.type).max) + 1)
         refused = limit + 1
         while taken < limit:
             wide = replace(recipe, inputs=(*before, replace(declared, limit=limit), *after))

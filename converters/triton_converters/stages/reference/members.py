@@ -41,7 +41,8 @@ def record(
     models = request.model.ensemble.models
     if len(members) != len(models):
         raise unfit(incoming / documents.DUMP, f"it names {len(members)} models, not {len(models)}")
-    told, notices = {each.name for each in {*served.outputs} - {*request.model.ensemble.outputs}}, []
+    told = {each.name for each in {*served.outputs} - {*request.model.ensemble.outputs}}
+    notices = []
     for number, (step, names) in enumerate(zip(models, members, strict=True)):
         outputs = _record(number, step, names, request, incoming, directory).outputs
         said = {each.name: each for each in (step.code.declared.outputs if step.code.declared else ())}
@@ -57,9 +58,11 @@ def record(
 def _record(
     number: int, step: Step, names: Names, request: ReferenceRequest, incoming: Path, directory: Path
 ) -> Signature:
-    batched, folder = step.code.max_batch_size > 0, evidence.member_folder(number)
+    batched = step.code.max_batch_size > 0
+    folder = evidence.member_folder(number)
     inputs, outputs = ({name: Observed(name, batched) for name in side} for side in (names.inputs, names.outputs))
-    limit, count = evidence.MEMBER_BATCHES + len(request.other_batch_sizes) + MOST_ASKED, 0
+    limit = evidence.MEMBER_BATCHES + len(request.other_batch_sizes) + MOST_ASKED
+    count = 0
     for batch in arrays.read_batches(incoming, folder, names, directory, limit):
         for observed, arrays_of_side in ((inputs, batch.inputs), (outputs, batch.outputs)):
             for name, array in arrays_of_side.items():

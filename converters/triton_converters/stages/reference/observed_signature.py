@@ -86,7 +86,8 @@ class Observed:
 
     def described(self) -> str:
         """Return name, type, shape and range in words."""
-        tensor, ends = self.tensor(), " to ".join(map(str, self.ends))
+        tensor = self.tensor()
+        ends = " to ".join(map(str, self.ends))
         return f"{self.name} {tensor.data_type}{list(tensor.dims)}{' of ' if ends else ''}{ends}"
 
     def tensor(self, open_axes: Collection[int] = ()) -> Tensor:

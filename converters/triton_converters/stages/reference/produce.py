@@ -86,7 +86,8 @@ def record(model: Framework, request: ReferenceRequest, source: Path, incoming: 
 
 def _answered(model: Framework, request: ReferenceRequest, source: Path, incoming: Path) -> Iterator[Batch]:
     """Yield every batch with its answers, once it is written."""
-    batched, start = request.model.max_batch_size > 0, 0
+    batched = request.model.max_batch_size > 0
+    start = 0
     given = (
         generated.batches(model, request)
         if request.dataloader is None
@@ -104,7 +105,8 @@ def _answered(model: Framework, request: ReferenceRequest, source: Path, incomin
 
 def _record_evidence(model: Framework, request: ReferenceRequest, answered: Iterator[Batch], incoming: Path) -> None:
     """Take the first two batches, and write the answers that must agree with theirs."""
-    batched, first = request.model.max_batch_size > 0, next(answered)
+    batched = request.model.max_batch_size > 0
+    first = next(answered)
     samples = range(first.samples(batched))
     again = _run(model, first.inputs, samples)
     _check_again(model, again, first)
@@ -300,7 +302,8 @@ def _ask_alone(model: Ensemble, incoming: Path) -> None:
 
 def _origin(step: Step, asked: KeptRequest) -> Arrays:
     """Return the label of a request that tells of which samples its rows may be."""
-    rows, samples = len(_rows(step, asked.inputs)), asked.samples
+    rows = len(_rows(step, asked.inputs))
+    samples = asked.samples
     each = samples if rows == len(samples) else [samples.start] * rows
     ends = [start + 1 for start in each] if rows == len(samples) else [samples.stop] * rows
     return {ASKED: numpy.array([each, ends], numpy.int64).T}

@@ -11,7 +11,8 @@ LINE_SECONDS = 10.0
 
 def with_progress(answered: Iterator[Batch], batched: bool, most: int) -> Iterator[Batch]:
     """Yield the batches, and print how many samples they were; ``most``: the samples after which the reference ends."""
-    samples, began = 0, time.monotonic()
+    samples = 0
+    began = time.monotonic()
     line_at = began
 
     def tell(end: str) -> None:

@@ -60,9 +60,13 @@ def record(
 
     Raises StageError(Crashed) if the batches hold no samples, or more than were asked for.
     """
-    batched, halves = request.model.max_batch_size > 0, SOURCE_FORMATS[request.model.format].halves
+    batched = request.model.max_batch_size > 0
+    halves = SOURCE_FORMATS[request.model.format].halves
     observed = {name: Observed(name, batched) for name in (*names.inputs, *names.outputs)}
-    perf_input, variety, samples, batches = _perf_input(request, batched), Variety(batched), 0, 0
+    perf_input = _perf_input(request, batched)
+    variety = Variety(batched)
+    samples = 0
+    batches = 0
     previous: Batch | None = None
     for batch in arrays.read_batches(incoming, evidence.OWN, names, directory, request.max_samples):
         _check_inputs(batch, batched, halves, incoming)
@@ -72,7 +76,9 @@ def record(
         variety.add(batch)
         perf_input.add(batch.inputs)
         write_batch(directory, batches, batch)
-        samples, batches, previous = samples + batch.samples(batched), batches + 1, batch
+        samples += batch.samples(batched)
+        batches += 1
+        previous = batch
     if not 0 < samples <= request.max_samples:
         raise unfit(incoming / "batches", f"it holds {samples} samples, not 1 to {request.max_samples}")
     for number in range(len(request.other_batch_sizes)):
@@ -142,7 +148,8 @@ def _perf_input(request: ReferenceRequest, batched: bool) -> PerfInput:
 
 def _record_size(request: ReferenceRequest, number: int, names: Names, incoming: Path, directory: Path) -> Batch:
     """Write the first request of another size, and perf_analyzer's input; returns the request."""
-    size, halves = request.other_batch_sizes[number], SOURCE_FORMATS[request.model.format].halves
+    size = request.other_batch_sizes[number]
+    halves = SOURCE_FORMATS[request.model.format].halves
     perf_input = _perf_input(request, batched=False)
     own, more = evidence.size_folder(number), evidence.more_folder(number)
     first = next(arrays.read_batches(incoming, own, names, directory, 1), None)
