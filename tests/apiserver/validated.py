@@ -24,7 +24,7 @@ GOOD: dict[str, JSON] = {
     "ranked by request rates": changed(
         FULL,
         {
-            "spec.performance.online.requestRate": {"rates": [100, 200], "distribution": "Constant"},
+            "spec.performance.online.requestRate": {"rates": [100, 200]},
             "spec.selection": {"scenario": "RequestRate"},
         },
     ),

@@ -140,7 +140,7 @@ def test_a_rate_that_no_server_keeps_up_with_gives_a_row_that_says_so(pod: Pod) 
         load=load(pod.ports, ALWAYS_STABLE),
         offline=Sweep((), (), False),
         online=Sweep((1,), (1,), False),
-        open_loop=OpenLoop((100_000,), "Constant"),
+        open_loop=OpenLoop((100_000,)),
     )
     (row,) = profile(pod, request).request_rate
     assert row.throughput < 50_000

@@ -159,7 +159,7 @@ def test_a_request_rate_confirms_the_saturation(tmp_path: Path) -> None:
     rows = measure(Plan(TARGET, COUNT, tmp_path), points("online", sweep), Saturating(1)).rows
     found = rates(OpenLoop((100,), confirmed_percent=70), sweep, rows)
     assert [(each.rate, each.batch_size, each.concurrency) for each in found] == [(100, 2, 0), (350, 2, 0)]
-    late = OpenLoop((), "Constant", 70, (Constraint("P99LatencyMicroseconds", None, 10.0),))
+    late = OpenLoop((), 70, (Constraint("P99LatencyMicroseconds", None, 10.0),))
     assert rates(late, sweep, rows) == ()
     assert rates(OpenLoop(()), sweep, rows) == ()
 

@@ -107,7 +107,6 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         {"concurrency": {"start": 1, "end": 8}},
         {"concurrency": {"start": 1}},
         {"concurrency": {"start": 1, "end": 4}, "requestRate": {"rates": [100]}},
-        {"concurrency": {"start": 1, "end": 4}, "requestRate": {"rates": [100], "distribution": "Constant"}},
     ),
     "performance.inputShapes": ([], [{"input": "INPUT__0", "dims": [1, 8, 8]}]),
     "performance.sharedMemory": ("System", "None"),

@@ -105,12 +105,13 @@ class Constraint:
 
 @dataclass(frozen=True)
 class OpenLoop:
-    """Points at which requests arrive at a rate, whatever the server has answered, in the online sweep's batch size."""
+    """Points at which requests arrive at a rate, whatever the server has answered, in the online sweep's batch size.
+
+    They arrive at random, by a Poisson process, as those of many independent clients do.
+    """
 
     rates: tuple[int, ...]
     """Requests per second."""
-    distribution: str = "Poisson"
-    """Distribution of the times between requests: ``Poisson`` or ``Constant``."""
     confirmed_percent: int = 0
     """Share of the throughput at which the online sweep saturates, for one more point; 0: none."""
     constraints: tuple[Constraint, ...] = ()

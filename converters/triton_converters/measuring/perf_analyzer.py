@@ -36,8 +36,6 @@ class Point:
     """False: the model has no batch dimension, and every request of the input holds ``batch_size`` samples."""
     rate: int = 0
     """Requests per second that arrive, whatever the server has answered; 0: ``concurrency`` are in flight."""
-    distribution: str = "Poisson"
-    """Distribution of the times between requests: ``Poisson`` or ``Constant``."""
     shape: int = 0
     """Number of the shape that the samples have, from 1; 0: they have one, or each has its own."""
 
@@ -58,8 +56,8 @@ class Point:
         """The command-line flags of the load."""
         if not self.rate:
             return "--concurrency-range", str(self.concurrency)
-        distribution = ("--request-distribution", self.distribution.lower())
-        return ("--request-rate-range", str(self.rate), *distribution, "--max-threads", str(self.workers))
+        arrivals = ("--request-distribution", "poisson")
+        return ("--request-rate-range", str(self.rate), *arrivals, "--max-threads", str(self.workers))
 
     @property
     def workers(self) -> int:
@@ -284,7 +282,7 @@ def first_run(measurement: Measurement, target: Target, point: Point, rate: floa
     by_count = measurement.mode == "CountWindows" and not is_fast
     interval = measurement.fast_milliseconds if is_fast else measurement.interval_milliseconds
     size = measurement.request_count if by_count else interval
-    if point.rate and point.distribution == "Poisson":
+    if point.rate:
         enough = (2 * 100 / measurement.stability_percentage) ** 2
         seconds = min(enough / point.rate, SETTINGS.random_window_seconds)
         size = max(size, ceil(seconds * (point.rate if by_count else 1000)))

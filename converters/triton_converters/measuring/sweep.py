@@ -185,7 +185,7 @@ def rates(asked: OpenLoop, sweep: Sweep, rows: Sequence[Row], batched: bool = Tr
     if found is not None and found.row is not None:
         wanted.append(request_rate(found.row, asked.confirmed_percent))
     return tuple(
-        Point("request_rate", batch_size, 0, batched, rate, asked.distribution)
+        Point("request_rate", batch_size, 0, batched, rate)
         for batch_size in sweep.batch_sizes
         for rate in sorted(set(wanted))
     )

@@ -56,9 +56,7 @@ class RequestRate(ApiType):
         list[Annotated[int, Field(ge=1, le=100_000)]],
         Field(min_length=1, max_length=4),
     ]
-    """Requests per second. A request has `batchSize` samples."""
-    distribution: Literal["Poisson", "Constant"] = "Poisson"
-    """Distribution of the times between requests; `Poisson` is that of many independent clients. Default: Poisson."""
+    """Requests per second. A request has `batchSize` samples. They arrive as those of many independent clients do."""
 
 
 class OfflineSweep(ApiType):

@@ -138,9 +138,7 @@ def open_loop(context: Context) -> OpenLoop:
     """
     online_spec, autoscaling = context.spec.performance.online, context.spec.serving.autoscaling
     request_rate = online_spec.request_rate if online_spec else None
-    open_loop = (
-        OpenLoop(tuple(sorted(set(request_rate.rates))), request_rate.distribution) if request_rate else OpenLoop(())
-    )
+    open_loop = OpenLoop(tuple(sorted(set(request_rate.rates))) if request_rate else ())
     if autoscaling is None:
         return open_loop
     bounds = latency_bounds(context.spec.selection.constraints.as_requests)
