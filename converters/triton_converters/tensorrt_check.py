@@ -1,8 +1,8 @@
 """``python3 -m triton_converters.tensorrt_check STAGE KEY VERSION``: compare this image's TensorRT with an engine's.
 
 An engine runs only with the TensorRT version that built it. This check runs in the server's own image, before the
-server: it imports only the standard library, not even its own package, and keeps to Python 3.10, which NVIDIA's images
-24.01 to 24.10 have. If the image does not tell its version, the server will find out.
+server: it imports only the standard library, not even its own package. If the image does not tell its version, the
+server will find out.
 """
 
 import json

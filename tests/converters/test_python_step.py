@@ -1,11 +1,13 @@
 """The files of a Python step in a revision."""
 
+import ast
 import json
 import os
 from pathlib import Path
 
 import pytest
 
+from triton_converters import tensorrt_check
 from triton_converters.claim_store import python_step
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
@@ -93,3 +95,12 @@ def test_the_folder_of_a_version_comes_with_the_files_next_to_it(tmp_path: Path)
     )
     given = user_step.StepFiles(version / "source", "label/1/model.py", version).arguments({"model_version": "1"})
     assert (Path(given["model_repository"]) / "labels.txt").read_text() == "label/labels.txt"
+
+
+@pytest.mark.parametrize(
+    "program", [*python_step.PROGRAMS.values(), Path(tensorrt_check.__file__)], ids=lambda path: path.name
+)
+def test_what_runs_in_a_server_is_written_for_the_oldest_python_that_the_docs_name(program: Path) -> None:
+    ast.parse(program.read_text(), feature_version=python_step.SERVER_PYTHON)
+    docs = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
+    assert f"Python {'.'.join(map(str, python_step.SERVER_PYTHON))} or later" in docs

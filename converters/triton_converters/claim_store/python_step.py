@@ -21,6 +21,9 @@ PROGRAMS = {
     "_triton_step.py": HOME / "user_step.py",
 }
 """What of ours a server runs, by the name that it has there."""
+SERVER_PYTHON = (3, 10)
+"""The oldest Python of a server's image in which these and ``tensorrt_check`` run: NVIDIA's images 24.01 to 24.10 have
+it."""
 MOST_FILES = 10_000
 """Files of a step's folder: a tokenizer's are some ten, and a server digests them before it starts."""
 BLOBS = "blobs"

@@ -1,7 +1,7 @@
 """What Triton's Python backend loads as a Python step's ``model.py``: the user's file in the server's surroundings.
 
-It is copied next to the step's files, ``step.json`` among them, and runs in the server's Python (3.8 or newer) with
-nothing of ours but what lies there. Nothing of ours imports it.
+It is copied next to the step's files, ``step.json`` among them, and runs in the server's Python with nothing of ours
+but what lies there. Nothing of ours imports it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """A Python step in the reference and on a server: it imports the user's file, runs it and checks its answers.
 
-It is copied next to ``model.py``, and like that runs in the server's Python (3.8 or newer) with nothing of ours. In the
-reference, the backend's module is a stand-in, which is imported before, as NumPy is. Standard library only.
+It is copied next to ``model.py``, and like that runs in the server's Python with nothing of ours. In the reference, the
+backend's module is a stand-in, which is imported before, as NumPy is. Standard library only.
 """
-
-from __future__ import annotations
 
 import asyncio
 import faulthandler
@@ -15,14 +13,12 @@ import os
 import shlex
 import sys
 import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 STEP, SOURCE, PACKAGES = "step.json", "source", "packages"
 """Names next to this file: what is run, the user's folder, and the step's packages."""
@@ -234,7 +230,7 @@ class RunningStep:
         if len(responses) != len(requests):
             raise self._loaded.error(f"execute returned {len(responses)} responses for {len(requests)} requests")
         # Reading a tensor may raise too: NumPy has no BF16.
-        return [self._loaded.call(self._checked, *pair) for pair in zip(requests, responses)]  # noqa: B905 - Python 3.8
+        return [self._loaded.call(self._checked, *pair) for pair in zip(requests, responses, strict=True)]
 
     def _checked(self, request: Any, response: Any) -> Any:
         """Return the response, or an error in its place."""
@@ -261,7 +257,7 @@ class RunningStep:
             return "is a tensor of a GPU, but a step answers with the CPU's"
         array = tensor.as_numpy()
         kind = declared["data_type"]
-        expected = NUMPY_TYPES.get(kind, kind[len("TYPE_") :].lower())
+        expected = NUMPY_TYPES.get(kind, kind.removeprefix("TYPE_").lower())
         if array.dtype.name != expected and not (expected == "object" and array.dtype.kind == "S"):
             return f"has the type {array.dtype.name}, but the configuration says {kind}"
         if expected == "object" and any(each is None for each in array.flat):
@@ -272,7 +268,7 @@ class RunningStep:
         dims = declared["dims"]
         if not self._sized:
             return ""
-        if len(own) != len(dims) or any(dim not in (-1, size) for size, dim in zip(own, dims)):  # noqa: B905 - Python 3.8
+        if len(own) != len(dims) or any(dim not in (-1, size) for size, dim in zip(own, dims, strict=True)):
             batch = " after the batch" if rows else ""
             advice = "declare -1 where it varies"
             return f"has the dimensions {list(own)}{batch}, but the configuration says {list(dims)}; {advice}"
