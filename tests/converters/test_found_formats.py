@@ -109,6 +109,7 @@ def test_a_zip_of_too_many_names_is_not_read(tmp_path: Path) -> None:
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()
+    assert kind_of(tmp_path / "many.pt") is FileKind.ARCHIVE
 
 
 def test_a_directory_is_a_savedmodel_by_the_message_in_it(tmp_path: Path) -> None:

@@ -80,14 +80,26 @@ class Content:
         if self.is_folder:
             with os.scandir(self.path) as entries:
                 return frozenset(each.name for _, each in zip(range(MOST_NAMES), entries, strict=False))
+        names = self._listed or ()
+        return frozenset(names) | {name.partition("/")[2] for name in names}
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a zip archive lacks its list of names, which is at its end."""
+        return self.head.startswith(ZIP) and self._listed is None
+
+    @cached_property
+    def _listed(self) -> list[str] | None:
+        """The names that a zip archive lists, none if they are too many; None: there is no list."""
         if not self.head.startswith(ZIP):
-            return frozenset()
+            return None
         try:
             with _ReadInPieces(self.path) as file, zipfile.ZipFile(file) as archive:
-                names = archive.namelist()
-        except (zipfile.BadZipFile, NotImplementedError, ValueError):
-            return frozenset()
-        return frozenset(names) | {name.partition("/")[2] for name in names}
+                return archive.namelist()
+        except zipfile.BadZipFile:
+            return None
+        except (NotImplementedError, ValueError):
+            return []
 
 
 class _ReadInPieces(FileIO):

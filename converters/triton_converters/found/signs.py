@@ -16,7 +16,7 @@ PICKLED = (b"sklearn", b"xgboost", b"lightgbm", b"catboost")
 OLD_TORCH = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 """The number with which torch.save began a file before version 1.6."""
 DATA = (b"\x93NUMPY", b"PAR1", b"ARROW1", b"\x89PNG", b"\xff\xd8\xff")
-ARCHIVES = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c", b"Rar!")
+ARCHIVES = (ZIP, b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c", b"Rar!")
 TAR = slice(257, 262)
 """Where a tar archive says that it is one."""
 LEVELDB = b"\x57\xfb\x80\x8b\x24\x75\x47\xdb"
@@ -89,12 +89,12 @@ def is_data(content: Content) -> bool:
 
 def is_archive(content: Content) -> bool:
     """Whether a file is an archive that nothing else was said of."""
-    return bool(content.names) or content.head.startswith(ARCHIVES) or content.head[TAR] == b"ustar"
+    return content.head.startswith(ARCHIVES) or content.head[TAR] == b"ustar"
 
 
 def is_cut_archive(content: Content) -> bool:
-    """Whether a zip archive lacks its list of names, which is at its end."""
-    return content.head.startswith(ZIP) and not content.names
+    """Whether a file is a zip archive without an end."""
+    return content.is_cut
 
 
 def is_xgboost(content: Content) -> bool:
