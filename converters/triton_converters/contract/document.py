@@ -108,13 +108,13 @@ def _too_deep() -> DocumentError:
 
 @cache
 def _defaults(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
-    """The fields of a dataclass and their defaults; MISSING is the default of one that has none."""
+    """Return the fields of a dataclass and their defaults; MISSING is the default of one that has none."""
     return tuple((field.name, field.default) for field in fields(kind))
 
 
 @cache
 def _shape(kind: type[Any]) -> tuple[frozenset[str], Mapping[str, Any]]:
-    """The fields of a dataclass that have no default, and the types of all. Kept, because to evaluate types is slow."""
+    """Return the fields of a dataclass that have no default, and the types of all; to evaluate types is slow."""
     return frozenset(field.name for field in fields(kind) if field.default is MISSING), get_type_hints(kind)
 
 

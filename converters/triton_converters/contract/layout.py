@@ -79,22 +79,22 @@ MOUNTS = (
 
 
 def source_directory(digest: str, root: Path = ROOT) -> Path:
-    """Directory of the published source; ``digest`` is 64 hexadecimal digits."""
+    """Return the directory of the published source; ``digest`` is 64 hexadecimal digits."""
     return root / "sources" / digest
 
 
 def packages_directory(key: str, root: Path = ROOT) -> Path:
-    """Directory of the result of a packages Job."""
+    """Return the directory of the result of a packages Job."""
     return root / "packages" / key
 
 
 def installed_packages(key: str, root: Path = ROOT) -> Path:
-    """Directory of installed Python packages, which is put on the import path."""
+    """Return the directory of installed Python packages, which is put on the import path."""
     return packages_directory(key, root) / "site"
 
 
 def reference_directory(key: str, root: Path = ROOT) -> Path:
-    """Directory of the framework's dump."""
+    """Return the directory of the framework's dump."""
     return root / "references" / key
 
 
@@ -109,17 +109,17 @@ def whole_key(key: str) -> str:
 
 
 def candidate_directory(key: str, root: Path = ROOT) -> Path:
-    """Directory of a converted model file."""
+    """Return the directory of a converted model file."""
     return root / "candidates" / key
 
 
 def revision_directory(key: str, root: Path = ROOT) -> Path:
-    """Directory of an immutable revision."""
+    """Return the directory of an immutable revision."""
     return root / "revisions" / key
 
 
 def model_repository(key: str, root: Path = ROOT) -> Path:
-    """Value of tritonserver's --model-repository for a revision."""
+    """Return the value of tritonserver's --model-repository for a revision."""
     return revision_directory(key, root) / "models"
 
 
@@ -130,7 +130,7 @@ STEP_SOURCE = "source"
 
 
 def step_folder(key: str, model: str, file: str, root: Path = ROOT) -> Path:
-    """Directory in a revision of the folder of a Python step's file; ``file``: its path below the source."""
+    """Return the directory in a revision of the folder of a Python step's file; ``file``: its path below the source."""
     return model_repository(key, root) / model / VERSION / STEP_SOURCE / Path(file).parent
 
 
@@ -141,32 +141,32 @@ PARAMETER_SERVER = "ps.json"
 
 
 def parameter_server(key: str, root: Path = ROOT) -> Path:
-    """The hps backend's JSON file of a revision."""
+    """Return the path of the hps backend's JSON file in a revision."""
     return revision_directory(key, root) / PARAMETER_SERVER
 
 
 def measurement_directory(key: str, root: Path = ROOT) -> Path:
-    """Directory of a profile's or a measurement's result."""
+    """Return the directory of a profile's or a measurement's result."""
     return root / "measurements" / key
 
 
 def kept_outputs(profile: str, root: Path = ROOT) -> Path:
-    """Directory of the served outputs that a profile kept."""
+    """Return the directory of the served outputs that a profile kept."""
     return measurement_directory(profile, root) / "served"
 
 
 def search_directory(search: str, root: Path = ROOT) -> Path:
-    """Directory of the points that all parts of a search measured."""
+    """Return the directory of the points that all parts of a search measured."""
     return root / "searches" / search
 
 
 def cache_directory(gpu_product: str, tensorrt_version: str, root: Path = ROOT) -> Path:
-    """Directory of the caches of a GPU product and TensorRT version; a product is a label's value, so a valid name."""
+    """Return the directory of a TensorRT version's caches on a GPU product, which is a label's value: a valid name."""
     return root / "caches" / (gpu_product or "any") / tensorrt_version
 
 
 def objects_directory(root: Path = ROOT) -> Path:
-    """Directory of what objects do not share. A GPU product's name never begins with a dot."""
+    """Return the directory of what objects do not share. A GPU product's name never begins with a dot."""
     return root / "caches" / ".objects"
 
 
@@ -179,5 +179,5 @@ def object_name(claim: str, name: str) -> str:
 
 
 def claims_directory(root: Path = ROOT) -> Path:
-    """Directory of the names of all claims that have this storage."""
+    """Return the directory of the names of all claims that have this storage."""
     return root / "caches" / ".claims"

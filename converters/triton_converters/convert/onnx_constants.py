@@ -102,7 +102,7 @@ def _enlarge(values: Any) -> Any:
 
 
 def factors(nodes: Iterable[Any]) -> frozenset[str]:
-    """Names that only Mul reads: enlarged, such a number would scale the result; rounded to 0, it loses the result."""
+    """Return the names that only Mul reads: enlarged, such a number would scale the result; rounded to 0, lose it."""
     multiplied: set[str] = set()
     read: set[str] = set()
     for node in nodes:

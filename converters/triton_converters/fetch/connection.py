@@ -182,7 +182,7 @@ def _failure(error: HTTPError, first: SplitResult) -> StageError:
 
 
 def _proxy(target: SplitResult) -> str:
-    """The proxy's URL for the target; empty: none."""
+    """Return the proxy's URL for the target; empty: none."""
     domains = (each.strip().lower().lstrip(".") for each in os.environ.get(NO_PROXY, "").split(","))
     bypassed = any(f".{target.hostname}".endswith(f".{domain}") for domain in domains if domain)
     return "" if bypassed else os.environ.get(PROXY, "")

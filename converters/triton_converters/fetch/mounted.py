@@ -53,7 +53,7 @@ def locate_folder(path: str, uri: str, mount: Path) -> Path:
 
 
 def _kept(real: Path, top: Path) -> str:
-    """What no source has, if the path lies in it: the operator's own files on the claim, or the file system's."""
+    """Return what no source has, if the path lies in it: the operator's own files on the claim, or the system's."""
     return next((part for part in real.relative_to(top).parts if part in LEFT_OUT), "")
 
 

@@ -115,7 +115,7 @@ def _line(place: str, text: str) -> Line:
 
 
 def _misread(plain: str) -> str:
-    """Why pip would read the requirement in another way than ``packaging`` does; empty: it would not."""
+    """Return why pip would read the requirement in another way than ``packaging`` does; empty: it would not."""
     if found := _UNPLAIN.search(plain):
         return f"holds {found[0]!r}"
     if re.search(r"\s-", plain):

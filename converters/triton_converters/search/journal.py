@@ -83,7 +83,7 @@ class Journal:
         self.entries += entries
 
     def attempt(self) -> Path:
-        """The folder of the attempt that was begun last."""
+        """Return the folder of the attempt that was begun last."""
         return self.directory / f"{len(self.entries):04}"
 
     def measured(self, point: Setup, kind: str = MEASURED) -> Entry | None:
