@@ -8,14 +8,13 @@ from typing import Any
 
 import torch
 
-from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
+from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.load import binding
+from triton_converters.load import binding, get_model
 from triton_converters.load.names import FORM, tensor_names
 from triton_converters.load.plain_module import stop_gradients, without_compilation
 from triton_converters.load.torch_framework import Passing, TorchFramework, exact_device, parameters
-from triton_converters.user.user_code import CHECKPOINT_ARGUMENTS, call, location
 
 _REFUSED = re.compile(
     r"(?:unsupported GLOBAL|Unsupported global: GLOBAL|unrecognized function|unsupported class) (\S+)"
@@ -27,20 +26,12 @@ _CHECKPOINT_SUFFIXES = frozenset({".pt", ".pth", ".ckpt", ".bin", ".safetensors"
 def load(source: Path, model: ModelCode, output_format: str) -> TorchFramework:
     """Call get_model and take its module in fp32, on the GPU if there is one.
 
-    ``output_format`` is offered to get_model as an argument. Raises StageError: what ``user_code.call`` raises,
+    ``output_format`` is offered to get_model as an argument. Raises StageError: what ``get_model.returned`` raises,
     CheckpointInvalid, PickleRefused, EntrypointInvalid (not a module and its names, names that contradict forward's
     order, or training mode).
     """
     path = model.entrypoint.path
-    stage: dict[str, int | str] = {
-        "precision": "fp32",
-        "output_format": output_format,
-        "batch_size": max(1, model.max_batch_size),
-    }
-    try:
-        returned = call(source, model.entrypoint, "get_model", stage)
-    except StageError as error:
-        raise _checkpoint_error(error, source, model.entrypoint) or error from error.__cause__
+    returned = get_model.returned(source, model, output_format, _checkpoint_error)
     module, names = _unpack(returned, path)
     module = without_compilation(module)
     _check_mode(module, path)
@@ -79,18 +70,11 @@ def _check_mode(module: torch.nn.Module, path: str) -> None:
     module.eval()
 
 
-def _checkpoint_error(error: StageError, source: Path, entrypoint: Entrypoint) -> StageError | None:
-    """Return a more precise error if the user's code failed because of the checkpoint, else None."""
-    cause = error.__cause__
-    if error.reason is not Reason.USER_CODE_FAILED or cause is None:
-        return None
-    where = location(cause, source, entrypoint.path)
+def _checkpoint_error(cause: BaseException, where: str, checkpoint: str) -> StageError | None:
     text = str(cause)
-    named = [value for name, value in entrypoint.arguments.items() if name in CHECKPOINT_ARGUMENTS]
-    what = " ".join(["the checkpoint", *named])
     if isinstance(cause, pickle.UnpicklingError) and (refused := _REFUSED.search(text)):
         message = (
-            f"{where}: {what} is a pickle that holds more than weights ({refused.group(1)}); it was not"
+            f"{where}: {checkpoint} is a pickle that holds more than weights ({refused.group(1)}); it was not"
             " executed. Save only model.state_dict(), preferably as safetensors"
         )
         return StageError(Reason.PICKLE_REFUSED, message)
@@ -102,10 +86,10 @@ def _checkpoint_error(error: StageError, source: Path, entrypoint: Entrypoint) -
         # torch.load's error is a page of advice, with the cause after this label.
         text = text.partition("WeightsUnpickler error:")[2] or text
         line = next((line.strip() for line in text.splitlines() if line.strip()), type(cause).__name__)
-        return StageError(Reason.CHECKPOINT_INVALID, f"{where}: {what} cannot be read: {line:.300}")
+        return StageError(Reason.CHECKPOINT_INVALID, f"{where}: {checkpoint} cannot be read: {line:.300}")
     if isinstance(cause, RuntimeError) and "loading state_dict" in text:
         lines = " ".join(text.split())
-        return StageError(Reason.CHECKPOINT_INVALID, f"{where}: {what} does not fit the model: {lines:.600}")
+        return StageError(Reason.CHECKPOINT_INVALID, f"{where}: {checkpoint} does not fit the model: {lines:.600}")
     return None
 
 

@@ -4,18 +4,18 @@ import inspect
 import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
-from triton_converters.contract.conversion_requests import Entrypoint, ModelCode
+from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.load import binding
+from triton_converters.load import binding, get_model
 from triton_converters.load.names import FORM, tensor_names
 from triton_converters.load.tf_framework import TensorFlowFramework
-from triton_converters.user.user_code import CHECKPOINT_ARGUMENTS, call, location
 
 _NARROW = frozenset({"float16", "bfloat16"})
 _READERS = re.compile(r"/(keras/src|keras|tf_keras/src)/(legacy/)?(saving|models|utils/io_utils)|/(h5py|safetensors)/")
@@ -25,20 +25,12 @@ _READERS = re.compile(r"/(keras/src|keras|tf_keras/src)/(legacy/)?(saving|models
 def load(source: Path, model: ModelCode, output_format: str) -> TensorFlowFramework:
     """Call get_model and take its model in fp32.
 
-    ``output_format`` is offered to get_model as an argument. Raises StageError: what ``user_code.call`` raises,
+    ``output_format`` is offered to get_model as an argument. Raises StageError: what ``get_model.returned`` raises,
     CheckpointInvalid, PickleRefused (a layer that is stored as code), EntrypointInvalid (no Keras model, no names,
     names that contradict the model's order, or a model that computes in fp16).
     """
     path = model.entrypoint.path
-    stage: dict[str, int | str] = {
-        "precision": "fp32",
-        "output_format": output_format,
-        "batch_size": max(1, model.max_batch_size),
-    }
-    try:
-        returned = call(source, model.entrypoint, "get_model", stage)
-    except StageError as error:
-        raise _checkpoint_error(error, source, model.entrypoint) or error from error.__cause__
+    returned = get_model.returned(source, model, output_format, partial(_checkpoint_error, source))
     keras_model, given = returned if isinstance(returned, tuple | list) and len(returned) == 2 else (returned, None)
     if not isinstance(keras_model, tf.keras.Model):
         raise _invalid(f"{path}: get_model returned {type(keras_model).__name__}; return a keras.Model, or {FORM}")
@@ -137,25 +129,18 @@ def _state(model: Any) -> list[Any]:
     return [each if isinstance(each, tf.Variable) else each.value for each in model.variables] + own
 
 
-def _checkpoint_error(error: StageError, source: Path, entrypoint: Entrypoint) -> StageError | None:
-    """Return a more precise error if the user's code failed because of the checkpoint, else None."""
-    cause = error.__cause__
-    if error.reason is not Reason.USER_CODE_FAILED or cause is None:
-        return None
+def _checkpoint_error(source: Path, cause: BaseException, where: str, checkpoint: str) -> StageError | None:
     frames = [frame.filename for frame in traceback.extract_tb(cause.__traceback__)]
-    where = location(cause, source, entrypoint.path)
     text = " ".join(str(cause).split())
-    named = [value for name, value in entrypoint.arguments.items() if name in CHECKPOINT_ARGUMENTS]
-    what = " ".join(["the checkpoint", *named])
     read = any(map(_READERS.search, frames)) or type(cause).__name__ == "SafetensorError"
     if not read or (frames and Path(frames[-1]).is_relative_to(source)):
         return None
     if ("ambda" in text and "safe_mode" in text) or "unsafe" in text:
-        message = f"{where}: {what} holds Python code (such as a Lambda layer); it was not executed"
+        message = f"{where}: {checkpoint} holds Python code (such as a Lambda layer); it was not executed"
         return StageError(
             Reason.PICKLE_REFUSED, f"{message}. Write the layer as a class in the source, and save the model again"
         )
-    return StageError(Reason.CHECKPOINT_INVALID, f"{where}: {what} cannot be read into the model: {text:.600}")
+    return StageError(Reason.CHECKPOINT_INVALID, f"{where}: {checkpoint} cannot be read into the model: {text:.600}")
 
 
 def _invalid(message: str) -> StageError:
