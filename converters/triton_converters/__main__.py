@@ -25,6 +25,7 @@ from types import FrameType, ModuleType
 from triton_converters.claim_store import revision, root, sources
 from triton_converters.claim_store.replay import find_result, has_result, write_result
 from triton_converters.contract import layout, uris
+from triton_converters.contract.conversion_requests import CodeRequest
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import EXIT_FINAL, EXIT_RETRY, Outcome
 from triton_converters.contract.failure import StageError, TerminatedError
@@ -122,7 +123,7 @@ def _produce(name: str) -> int:
     try:
         order = documents.read(incoming, documents.ORDER, documents.Order)
         request = STAGES[name].request.from_value(order.request)
-        if getattr(request, "packages", ""):
+        if isinstance(request, CodeRequest) and request.packages:
             # Last, so that they replace nothing of the image or of Python itself; and no .pth file in there is read.
             sys.path.append(str(layout.PACKAGES_MOUNT))
         _module(name, PRODUCE).run(request, order.missing, incoming)

@@ -6,11 +6,10 @@ from typing import TypeVar
 
 from triton_converters.claim_store.publish import publish_directory, temporary_directory, write_file
 from triton_converters.contract import layout
-from triton_converters.contract.conversion_requests import ConvertRequest, ModelCode, ReferenceRequest
+from triton_converters.contract.conversion_requests import CodeRequest, ModelCode
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.measurement_requests import MetricsRequest
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ConvertResult, ReferenceResult
 
@@ -62,7 +61,7 @@ def published_source(digest: str) -> Path:
     return directory
 
 
-def check_inputs(request: ReferenceRequest | ConvertRequest | MetricsRequest) -> None:
+def check_inputs(request: CodeRequest) -> None:
     """Raise StageError(InputMissing) if the source, weights, data or packages are no longer on the claim."""
     for digest in filter(None, (request.source, request.weights, request.data)):
         published_source(digest)

@@ -6,7 +6,7 @@ Job that finds a valid result with its key on the claim replays it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from triton_converters.contract.document import Document
 from triton_converters.contract.formats import SOURCE_FORMATS
@@ -167,12 +167,24 @@ class HpsOptions:
 
 
 @dataclass(frozen=True)
-class ReferenceRequest(Document):
-    """Run the framework in fp32 over the dataloader, or over generated inputs, and store its inputs and outputs."""
+class CodeRequest(Document):
+    """What each Job is told that runs the user's code."""
 
     key: str
     source: str
     """Digest of the source."""
+    weights: str = field(default="", kw_only=True)
+    """Digest of the weights; empty: the spec has none of its own."""
+    packages: str = field(default="", kw_only=True)
+    """Key of the installed Python packages; empty: the spec names no requirements file."""
+    data: str = field(default="", kw_only=True)
+    """Digest of the published data; empty: there is none, or it is mounted from a claim."""
+
+
+@dataclass(frozen=True)
+class ReferenceRequest(CodeRequest):
+    """Run the framework in fp32 over the dataloader, or over generated inputs, and store its inputs and outputs."""
+
     model: ModelCode
     dataloader: Entrypoint | None
     """None: inputs are generated from what the model's graph declares."""
@@ -182,12 +194,6 @@ class ReferenceRequest(Document):
     batch_sizes: tuple[int, ...] = ()
     """Request sizes to prepare, in samples, for a model without a batch dimension. The reference uses the largest;
     every other size gets one request."""
-    weights: str = ""
-    """Digest of the weights; empty: the spec has none of its own."""
-    packages: str = ""
-    """Key of the installed Python packages; empty: the spec names no requirements file."""
-    data: str = ""
-    """Digest of the published data; empty: there is none, or it is mounted from a claim."""
 
     @property
     def largest_batch_size(self) -> int:
@@ -236,14 +242,14 @@ class TensorRtOptions:
 
 
 @dataclass(frozen=True)
-class ConvertRequest(Document):
-    """Convert the model for one candidate and publish the revision that serves it."""
+class ConvertRequest(CodeRequest):
+    """Convert the model for one candidate and publish the revision that serves it; ``key``: the revision's.
 
-    key: str
-    """Key of the revision: of the conversion and the server's configuration."""
+    A revision's key is of the conversion and the server's configuration.
+    """
+
     conversion_key: str
     """Key of the model file alone; revisions that differ only in configuration share it."""
-    source: str
     reference: str
     """Key of the reference, which holds the signature and the example batches."""
     model_name: str
@@ -276,12 +282,6 @@ class ConvertRequest(Document):
     is converted; a member's reference is its part of the ensemble's reference (``layout.member_key``)."""
     optimal_batch_size: int = 0
     """Samples in the batch that an engine of format ``trt`` is tuned for; 0: the largest batch."""
-    weights: str = ""
-    """Digest of the weights; empty: the spec has none of its own."""
-    packages: str = ""
-    """Key of the installed Python packages; empty: the spec names no requirements file."""
-    data: str = ""
-    """Digest of the published data; empty: there is none, or it is mounted from a claim."""
     quantization: Quantization | None = None
     """How an ``int8`` graph is made; None: another precision."""
     step_packages: str = ""

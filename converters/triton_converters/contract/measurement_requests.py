@@ -5,7 +5,7 @@ Standard library only.
 
 from dataclasses import dataclass
 
-from triton_converters.contract.conversion_requests import Entrypoint
+from triton_converters.contract.conversion_requests import CodeRequest, Entrypoint
 from triton_converters.contract.document import Document
 from triton_converters.contract.results import Tuning
 
@@ -166,15 +166,13 @@ class KeptOutputs:
 
 
 @dataclass(frozen=True)
-class MetricsRequest(Document):
+class MetricsRequest(CodeRequest):
     """Compute the user's metrics of the framework's outputs, and of the outputs that profiles kept.
 
     One Job for all candidates, so that the framework's metrics are computed once. It knows no thresholds: the
     controller judges the values.
     """
 
-    key: str
-    source: str
     reference: str
     model_format: str
     """The source's format, which the calculator of the framework's metrics is told."""
@@ -184,12 +182,6 @@ class MetricsRequest(Document):
     candidates: tuple[KeptOutputs, ...]
     required: tuple[str, ...] = ()
     """Names of metrics that must not be dropped if the result is too long: those with a threshold."""
-    weights: str = ""
-    """Digest of the weights; empty: the spec has none of its own."""
-    packages: str = ""
-    """Key of the installed Python packages; empty: the spec names no requirements file."""
-    data: str = ""
-    """Digest of the published data; empty: there is none, or it is mounted from a claim."""
     calibration_samples: int = 0
     """The most samples by which any candidate of the object is calibrated (``quantization.calibration``). They are left
     out of the metrics of every candidate and of the framework, so that all are computed of the same samples."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import (
+    CodeRequest,
     ConvertRequest,
     PackagesRequest,
     ReferenceRequest,
@@ -55,8 +56,6 @@ class Stage:
     boxed: bool = False
     """Whether the stage meets code, files or answers of strangers, and so is a package of ``prepare``, ``produce`` and
     ``publish``, for three containers."""
-    user_code: bool = False
-    """Whether the stage runs the user's code."""
     image_in_key: bool = True
     """Whether the key of a Job covers its image, so that another image does the work anew. It need not if all images
     give the same, or if nothing of the result is kept."""
@@ -67,6 +66,11 @@ class Stage:
     again without end: user code that gives one that its stage cannot find out would occupy the cluster for good."""
     log_lines: tuple[str, ...] = ()
     """How the lines of its log begin that tell how far it came: of a gate, a point, samples or a part of a download."""
+
+    @property
+    def user_code(self) -> bool:
+        """Whether the stage runs the user's code."""
+        return issubclass(self.request, CodeRequest)
 
 
 STAGES: Mapping[str, Stage] = {
@@ -85,7 +89,6 @@ STAGES: Mapping[str, Stage] = {
         ReferenceResult,
         layout.reference_directory,
         boxed=True,
-        user_code=True,
         deadline=CONVERSION,
         run_reasons=found_by(Containers.USER_CODE),
         log_lines=("reference: ",),
@@ -95,7 +98,6 @@ STAGES: Mapping[str, Stage] = {
         ConvertResult,
         layout.revision_directory,
         boxed=True,
-        user_code=True,
         deadline=CONVERSION,
         run_reasons=found_by(Containers.USER_CODE),
     ),
@@ -113,7 +115,6 @@ STAGES: Mapping[str, Stage] = {
         MetricsResult,
         layout.measurement_directory,
         boxed=True,
-        user_code=True,
         deadline=CONVERSION,
         run_reasons=found_by(Containers.USER_CODE),
     ),
