@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from triton_converters.graph.walk import graphs
+from triton_converters.graph.walk import nodes
 
 _OTHERS = frozenset({"DequantizeLinear", "DynamicQuantizeLSTM", "MatMulNBits", "QAttention", "QGemm", "QuantizeLinear"})
 PRODUCTS = frozenset({"Attention", "Conv", "ConvTranspose", "Gemm", "MatMul"})
@@ -32,4 +32,4 @@ def is_product(operator: str) -> bool:
 
 def operators(model: Any) -> Iterable[str]:
     """Yield the type of every node of a model, those in bodies of control flow and in functions included."""
-    return (node.op_type for each in (model.graph, *model.functions) for graph in graphs(each) for node in graph.node)
+    return (node.op_type for node in nodes(model))

@@ -21,6 +21,11 @@ def bodies(node: Any) -> list[Any]:
     ]
 
 
+def nodes(model: Any) -> Iterator[Any]:
+    """Yield the nodes of a model, those in bodies of control flow and in functions included."""
+    return (node for whole in (model.graph, *model.functions) for graph in graphs(whole) for node in graph.node)
+
+
 def read_by(node: Any) -> set[str]:
     """Return the names that a node reads, those that its bodies read included."""
     inside = (name for body in bodies(node) for each in body.node for name in read_by(each))

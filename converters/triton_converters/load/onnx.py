@@ -16,6 +16,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import quoted
 from triton_converters.found.axes import UNNAMED
+from triton_converters.graph.walk import nodes
 from triton_converters.incoming import current
 from triton_converters.load import onnx_tensors, onnx_weights
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
@@ -117,10 +118,12 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
         graph = onnx.load(str(file), load_external_data=False)
         if why := onnx_weights.fault(graph, file.parent):
             raise StageError(Reason.CHECKPOINT_INVALID, f"{path}: {why}")
-        foreign = sorted(_domains(graph) - DOMAINS - {each.domain for each in graph.functions})
+        # Exporters declare operator sets that no node uses, so those do not count.
+        domains = {node.domain for node in nodes(graph)}
+        foreign = sorted(domains - DOMAINS - {each.domain for each in graph.functions})
         if foreign:
-            domains = ", ".join(map(quoted, foreign[:NAMED]))
-            message = f"{path} uses operators of {domains}, but libraries of custom operators are not loaded"
+            named = ", ".join(map(quoted, foreign[:NAMED]))
+            message = f"{path} uses operators of {named}, but libraries of custom operators are not loaded"
             raise StageError(Reason.CHECKPOINT_INVALID, message)
         # Exceptions say all else.
         options = session_options(ONLY_FATAL)
@@ -153,17 +156,6 @@ def _check_tensors(path: str, sides: Mapping[str, Sequence[Any]]) -> None:
     for side, values in sides.items():
         if why := next(filter(None, (onnx_tensors.fault(side, each.name, each.type) for each in values)), ""):
             raise StageError(Reason.CHECKPOINT_INVALID, f"{path}: {why}")
-
-
-def _domains(model: Any) -> set[str]:
-    """Return the domains of all nodes. Exporters declare operator sets that no node uses, so those do not count."""
-    found = set()
-    graphs = [model.graph, *model.functions]
-    while graphs:
-        for node in graphs.pop().node:
-            found.add(node.domain)
-            graphs += [each for attribute in node.attribute for each in (attribute.g, *attribute.graphs)]
-    return found
 
 
 def _declared(values: Sequence[Any], graph: Any) -> tuple[GraphInput, ...]:

@@ -6,6 +6,8 @@ from typing import Any
 
 from onnx import numpy_helper
 
+from triton_converters.graph.walk import bodies, graphs
+
 _SAME = {"Cast", "Expand", "Flatten", "Identity", "Imputer", "Reshape", "Squeeze", "Tile", "Transpose", "Unsqueeze"}
 KEPT = dict.fromkeys(_SAME | {"ArrayFeatureExtractor", "Gather", "Slice", "Split"}, slice(1)) | {"Concat": slice(None)}
 """Operators whose outputs hold values of some of their inputs, and which inputs these are."""
@@ -91,17 +93,9 @@ def special(graph: Any) -> Mapping[str, tuple[int, ...]]:
     return {name: tuple(sorted(each)) for name, each in found.items()}
 
 
-def _bodies(node: Any) -> Iterator[Any]:
-    """Yield the graphs inside a node: the branches of an If, the body of a loop."""
-    return (each.g for each in node.attribute if each.HasField("g"))
-
-
-def _graphs(graph: Any) -> Iterator[Any]:
-    """Yield the graph and those inside its nodes."""
-    yield graph
-    for node in graph.node:
-        for body in _bodies(node):
-            yield from _graphs(body)
+def _graphs(graph: Any) -> list[Any]:
+    """Return the graph and those inside its nodes, each after the one that it may read from."""
+    return list(graphs(graph))[::-1]
 
 
 def _nodes(graph: Any) -> Iterator[Any]:
@@ -119,7 +113,7 @@ def _origins(graph: Any, followed: Mapping[str, slice]) -> dict[str, frozenset[s
         for node in nodes:
             held = union(node.input[followed.get(node.op_type, slice(0))])
             origins.update(dict.fromkeys(node.output, held) if held else {})
-            for body in _bodies(node):
+            for body in bodies(node):
                 origins.update({each.name: union([name]) for each, name in zip(body.input, node.input, strict=False)})
                 follow(body.node)
                 # The first output of a Loop's body tells whether it goes on.

@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol, runtime_checkable
 
-from triton_converters.graph.walk import graphs
+from triton_converters.graph.walk import nodes
 
 ONNX_OPERATORS = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
@@ -36,13 +36,11 @@ class KnowsRandomness(Protocol):
 def of_onnx(model: Any) -> tuple[str, ...]:
     """Return the random operators of a ModelProto, each with the name of a node that has it."""
     found: dict[str, str] = {}
-    for whole in (model.graph, *model.functions):
-        for graph in graphs(whole):
-            for node in graph.node:
-                # Dropout does nothing unless its third input says that it is in training.
-                is_training = node.op_type == "Dropout" and len(node.input) > 2 and node.input[2]
-                if node.op_type in ONNX_OPERATORS or is_training:
-                    found.setdefault(node.op_type, node.name)
+    for node in nodes(model):
+        # Dropout does nothing unless its third input says that it is in training.
+        is_training = node.op_type == "Dropout" and len(node.input) > 2 and node.input[2]
+        if node.op_type in ONNX_OPERATORS or is_training:
+            found.setdefault(node.op_type, node.name)
     return tuple(f"{kind} (node {name})" if name else kind for kind, name in found.items())
 
 
