@@ -11,7 +11,7 @@ from math import ceil
 
 from triton_converters.contract import scoring
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import SearchEnd, SearchPoint, Tuning
+from triton_converters.contract.results import SearchEnd, SearchPoint, SearchResult, Tuning
 from triton_converters.contract.search_parts import LEAST_MEASUREMENTS, LONGEST_OVERRUN_SECONDS, excess
 from triton_converters.contract.text import shortened
 from triton_operator import names
@@ -23,7 +23,7 @@ from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.convert import spec_tuning
 from triton_operator.jobs.reference import Dump
-from triton_operator.jobs.run import next_try, run, waiting_reason
+from triton_operator.jobs.run import Run, next_try, run, waiting_reason
 from triton_operator.jobs.search import Budget, search_work
 from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.contenders import rank_candidates
@@ -171,40 +171,48 @@ def _search_candidate(
         effects += job_run.effects
         if job_run.failure is not None and job_run.failure.reason is Reason.REPOSITORY_DAMAGED:
             effects += record_damage(context, attempt.key, job_run.failure)
-        if job_run.failure is not None and job_run.failing is not None:
-            failing = Trouble(job_run.failure.reason, f"{job_run.failure.message}; trying again")
-            pause = next_try(context, [job_run])
-            return _with_best(context, replace(candidate_search, pending=failing, again_after=pause)), effects
-        if job_run.failure is not None:
-            return _with_best(
-                context, replace(candidate_search, ended=SearchEnd.FAILED, failure=job_run.failure)
-            ), effects
-        result = job_run.result
-        if result is None:
-            pending = Trouble(Reason.WAITING, "the search waits for its turn")
-            if job_run.active or context.spec.suspend:
-                pending = Trouble(*waiting_reason("the search", job_run, context))
-            job = next(iter(job_run.effects.jobs), "") if job_run.active else ""
-            return _with_best(context, replace(candidate_search, pending=pending, job=job)), effects
-        # The publisher refuses such an answer, but anybody may edit a record.
-        if excess_words := excess(result, candidate_search.measurements, budget.measurements):
-            message = (
-                f"a Job of the search answered {excess_words}; change spec.selection.search, and it is searched anew"
-            )
-            failure = Trouble(Reason.RESULT_MISSING, message)
-            return _with_best(context, replace(candidate_search, ended=SearchEnd.FAILED, failure=failure)), effects
-        candidate_search = replace(
-            candidate_search,
-            points=candidate_search.points + result.points,
-            repeats=result.repeats,
-            size=result.size,
-            seconds=min(max(0.0, result.seconds), budget.seconds + LONGEST_OVERRUN_SECONDS),
-            ended=result.ended,
-            records=(*candidate_search.records, work.key),
-        )
-        if candidate_search.ended:
-            return _with_best(context, candidate_search), effects
-    return _with_best(context, replace(candidate_search, ended=SearchEnd.MEASUREMENTS_SPENT)), effects
+        if job_run.failure is None and job_run.result is not None:
+            candidate_search = _with_part(candidate_search, job_run.result, work.key, budget)
+        else:
+            candidate_search = _without_part(context, candidate_search, job_run)
+        if candidate_search.ended or candidate_search.pending:
+            break
+    else:
+        candidate_search = replace(candidate_search, ended=SearchEnd.MEASUREMENTS_SPENT)
+    return _with_best(context, candidate_search), effects
+
+
+def _without_part(context: Context, candidate_search: CandidateSearch, job_run: Run[SearchResult]) -> CandidateSearch:
+    """Return the search as the next part leaves it that has no result: tried again, failed, running or waiting."""
+    failure = job_run.failure
+    if failure is not None and job_run.failing is not None:
+        pending = Trouble(failure.reason, f"{failure.message}; trying again")
+        return replace(candidate_search, pending=pending, again_after=next_try(context, [job_run]))
+    if failure is not None:
+        return replace(candidate_search, ended=SearchEnd.FAILED, failure=failure)
+    pending = Trouble(Reason.WAITING, "the search waits for its turn")
+    if job_run.active or context.spec.suspend:
+        pending = Trouble(*waiting_reason("the search", job_run, context))
+    job = next(iter(job_run.effects.jobs), "") if job_run.active else ""
+    return replace(candidate_search, pending=pending, job=job)
+
+
+def _with_part(candidate_search: CandidateSearch, result: SearchResult, key: str, budget: Budget) -> CandidateSearch:
+    """Return the search with what the next part measured; it ends if that says so, or cannot be."""
+    # The publisher refuses such an answer, but anybody may edit a record.
+    if excess_words := excess(result, candidate_search.measurements, budget.measurements):
+        message = f"a Job of the search answered {excess_words}; change spec.selection.search, and it is searched anew"
+        failure = Trouble(Reason.RESULT_MISSING, message)
+        return replace(candidate_search, ended=SearchEnd.FAILED, failure=failure)
+    return replace(
+        candidate_search,
+        points=candidate_search.points + result.points,
+        repeats=result.repeats,
+        size=result.size,
+        seconds=min(max(0.0, result.seconds), budget.seconds + LONGEST_OVERRUN_SECONDS),
+        ended=result.ended,
+        records=(*candidate_search.records, key),
+    )
 
 
 def _with_best(context: Context, candidate_search: CandidateSearch) -> CandidateSearch:
