@@ -35,8 +35,7 @@ def publish_ensemble(request: ConvertRequest, parts: Sequence[Built], signature:
     claim is full.
     """
     assert request.model.ensemble is not None
-    target = layout.revision_directory(request.key)
-    with temporary_directory(target) as directory:
+    with temporary_directory(layout.revision_directory(request.key)) as directory:
         for part in parts:
             write_model_directory(directory / MODELS, part.request, part.signature, part.conversion, part.example)
         ensemble = directory / MODELS / request.model_name

@@ -65,8 +65,7 @@ def publish_revision(
 
     ``example``: a real batch, whose first sample warms the model up. Raises OSError if the claim is full.
     """
-    target = layout.revision_directory(request.key)
-    with temporary_directory(target) as directory:
+    with temporary_directory(layout.revision_directory(request.key)) as directory:
         write_model_directory(directory / MODELS, request, signature, conversion, example)
         return publish(directory, request.key, conversion.result)
 

@@ -34,8 +34,7 @@ def stat_digest(directory: Path) -> str:
     """Return a digest of names, sizes, inodes and times of change; raises StageError(RepositoryDamaged)."""
     lines = []
     for name, found in _entries(directory):
-        is_directory = stat.S_ISDIR(found.st_mode)
-        told = "directory" if is_directory else _attributes(found)
+        told = "directory" if stat.S_ISDIR(found.st_mode) else _attributes(found)
         lines.append(f"{told}  ".encode() + os.fsencode(name) + b"\n")
     return hashlib.sha256(b"".join(lines)).hexdigest()[:32]
 

@@ -144,8 +144,7 @@ def check_outputs(answers: Answers, precision: str, tolerance: Tolerance, candid
             worst = max(broken, key=lambda each: each.share)
             others = ", ".join(each.agreement.output for each in judged.failed if each is not worst)
             also = f"; these outputs do not agree either: {others}" if others else ""
-            name = worst.agreement.output
-            words = _composed(f"output {name} does not agree", rule.words, judged, worst)
+            words = _composed(f"output {worst.agreement.output} does not agree", rule.words, judged, worst)
             raise StageError(rule.reason, f"{words}{also}{_composed('', rule.advice, judged)}")
 
 

@@ -53,6 +53,5 @@ def apart(function: Callable[..., Found], path: Path, *arguments: Any) -> Found:
             names = sorted({each.op_type for each in nodes})
             others = f" and {len(names) - NAMED} others" if len(names) > NAMED else ""
             message = f"onnxruntime {onnxruntime.__version__} crashed as it opened the graph, whose operators are "
-            advice = "; use another precision, format or opset"
-            words = f"{message}{', '.join(names[:NAMED])}{others}{advice}"
+            words = f"{message}{', '.join(names[:NAMED])}{others}; use another precision, format or opset"
             raise StageError(Reason.CONVERSION_FAILED, words) from error

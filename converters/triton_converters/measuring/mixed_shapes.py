@@ -92,8 +92,7 @@ def describe(samples: Sequence[Picked], signature: Signature) -> Mix:
         for dimension, sizes in enumerate(zip(*(each.shapes[number] for each in samples), strict=True)):
             if len(set(sizes)) > 1 and sizes not in columns:
                 columns[sizes] = _lengths(tensor.name, dimension, sorted(sizes))
-    shapes = len({each.shapes for each in samples})
-    return Mix(len(samples), shapes, tuple(columns.values())[: SETTINGS.most_lengths])
+    return Mix(len(samples), len({each.shapes for each in samples}), tuple(columns.values())[: SETTINGS.most_lengths])
 
 
 def combined(rows: Sequence[Row], counts: Sequence[int]) -> Row:

@@ -73,8 +73,7 @@ class Endpoint:
         preferred, because tritonserver listens on it by default. Raises StageError(ServerUnreachable) if the name has
         no address.
         """
-        found = self._addresses()
-        first = min(found, key=lambda entry: entry[0] != socket.AF_INET)
+        first = min(self._addresses(), key=lambda entry: entry[0] != socket.AF_INET)
         return Endpoint(str(first[4][0]), self.port)
 
     def _addresses(self) -> list[Any]:

@@ -129,8 +129,7 @@ def wire(array: NDArray[Any]) -> bytes:
     """Return the elements as they are in a request to Triton: little-endian, row by row."""
     if array.dtype.kind not in STRINGS:
         return array.astype(array.dtype.newbyteorder("<")).tobytes()
-    encoded = map(_encoded, array.ravel().tolist())
-    return b"".join(len(item).to_bytes(4, "little") + item for item in encoded)
+    return b"".join(len(item).to_bytes(4, "little") + item for item in map(_encoded, array.ravel().tolist()))
 
 
 def wire_bytes(array: NDArray[Any]) -> int:

@@ -71,8 +71,7 @@ def _unreadable(printed: str, log: str, host: str) -> StageError | None:
         advice = f"ask the administrator to add its authority to the Helm value sources.caBundle, {RETRY}"
         message = f"the certificate of {host} is not trusted: {found[1].strip() or 'it was not verified'}; {advice}"
         return StageError(Reason.INDEX_UNTRUSTED, message)
-    broken = _BROKEN.search(said)
-    if broken or any(status >= 500 or status == 429 for status in statuses):
+    if _BROKEN.search(said) or any(status >= 500 or status == 429 for status in statuses):
         why = f"it answered {max(statuses)}" if statuses else "the connection failed"
         advice = "check the Helm values sources.packageIndex, sources.proxy and networkPolicy.sources.egress"
         message = f"the package index {host} cannot be read: {why}; {advice}"

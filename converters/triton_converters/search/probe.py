@@ -87,8 +87,7 @@ class Probe:
     def _scales(self) -> dict[str, Scale]:
         """The outputs' scales, as the profile's gate measures them."""
         batched = self.request.max_batch_size > 0
-        tolerance = self.request.tolerance
-        return scales_of(read_all(self._reference), batched, tolerance, self.request.precision)
+        return scales_of(read_all(self._reference), batched, self.request.tolerance, self.request.precision)
 
     def _judge(self, tuning: Tuning) -> StageError | None:
         """Return why a loaded configuration fails on the reference's first samples, in requests of each size."""

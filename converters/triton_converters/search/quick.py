@@ -166,8 +166,7 @@ class _Climber:
             fitting = [at for at, size in enumerate(self._figures(MAXIMUM)) if load.batch_size < size <= most]
             if fitting:
                 batching = {BATCHING: switch.index(True), MAXIMUM: fitting[-1], DELAY: self._delay(), PREFERRED: 0}
-                place = self._with(batching)
-                if (yield from self._try(place)):
+                if (yield from self._try(self._with(batching))):
                     return True
         return False
 

@@ -83,8 +83,7 @@ def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
     with resumable_directory(layout.source_directory(request.key).parent, request.key) as place:
         scheme = importlib.import_module(f"triton_converters.fetch.{uri.scheme}")
         chosen = (request.include, request.paths, request.files)
-        account = os.environ.get(SERVICE_ACCOUNT, "")
-        remote = Remote(uri, credentials.read(), request.revision, *chosen, account)
+        remote = Remote(uri, credentials.read(), request.revision, *chosen, os.environ.get(SERVICE_ACCOUNT, ""))
         fetched: Fetched = scheme.fetch(remote, place)
         if fetched.published:
             _expect(request, digest_of(fetched.hashes, single=False))

@@ -66,8 +66,7 @@ def harvest(
         if name not in offer.spec and name in offer.stage and parameter.annotation is parameter.empty:
             values[name] = offer.stage[name]
         elif text is not None:
-            annotation = _resolved(parameter.annotation, names)
-            values[name] = _typed(text, annotation, parameter.default, f"{where}: {name}")
+            values[name] = _typed(text, _resolved(parameter.annotation, names), parameter.default, f"{where}: {name}")
         elif parameter.default is parameter.empty:
             raise _invalid(f"{where} needs the argument {name!r}; add it to the arguments in the spec")
     if takes_any:

@@ -128,5 +128,4 @@ def _dimensions(array: Array) -> str:
 
 
 def _kind(array: Array) -> str:
-    kind = array.dtype.kind
-    return {"U": "text", "S": "bytes", "O": "bytes", "m": "durations", "M": "times"}.get(kind, "numbers")
+    return {"U": "text", "S": "bytes", "O": "bytes", "m": "durations", "M": "times"}.get(array.dtype.kind, "numbers")

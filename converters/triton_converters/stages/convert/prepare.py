@@ -39,8 +39,7 @@ def _copy_timing_caches(request: ConvertRequest, incoming: Path) -> None:
 
     User code fills them, so those of another object are not for this one's TensorRT to read.
     """
-    name = os.environ.get(layout.OBJECT)
-    if request.format != "trt" or not name:
+    if request.format != "trt" or not os.environ.get(layout.OBJECT):
         return
     # Another conversion may remove it meanwhile.
     with suppress(FileNotFoundError):

@@ -79,9 +79,8 @@ def _accept(request: ConvertRequest, incoming: Path, target: Path) -> Conversion
         kept = HALVES if request.keeps_types else ()
         data_types = check_precision(directory / file, request.format, request.precision, kept)
         inspected = inspection.find(directory)
-        names = inspection.model_files(directory)
         listed = (
-            *sorted(names, key=lambda name: (Path(name).parts[0] != file, name)),
+            *sorted(inspection.model_files(directory), key=lambda name: (Path(name).parts[0] != file, name)),
             *([inspection.FILE] if inspected else []),
         )
         result = ConvertResult(
@@ -130,8 +129,7 @@ def _keep_timing_cache(request: ConvertRequest, version: str, incoming: Path) ->
     without it, the next build only takes longer.
     """
     name = timing_cache(request.conversion_key)
-    owner = os.environ.get(layout.OBJECT)
-    if not (version and owner and files.exists(incoming, name)):
+    if not (version and os.environ.get(layout.OBJECT) and files.exists(incoming, name)):
         return
     with files.open_file(incoming, name) as file:
         content = file.read(model_files.TIMING_CACHE_BYTES + 1)

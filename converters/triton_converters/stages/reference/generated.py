@@ -97,8 +97,7 @@ class Recipe:
             drawn = "float32" if declared.type == "float16" else declared.type if is_float else "float64"
             values = random.random(shape, numpy.dtype(drawn))
             for column, points in enumerate(declared.points):
-                places = numpy.linspace(0, 1, len(points))
-                values[..., column] = numpy.interp(values[..., column], places, points)
+                values[..., column] = numpy.interp(values[..., column], numpy.linspace(0, 1, len(points)), points)
             _categorize(values, declared, random)
             return values.astype(declared.type) if is_float else _whole(values, declared.type)
         if declared.is_lengths and self.sizes:
@@ -133,10 +132,9 @@ def batches(model: Framework, request: ReferenceRequest) -> Iterator[Batch]:
     Raises StageError: InputsNotGenerated, BatchingUnsupported, FrameworkFailed (an output has a type that cannot be
     served), and what the model raises besides FrameworkFailed.
     """
-    declared = _declared(model, request)
     random = numpy.random.default_rng(int(request.source, 16))
     batch_size = request.largest_batch_size if request.model.max_batch_size else None
-    recipe = _accepted(model, declared, batch_size, random)
+    recipe = _accepted(model, _declared(model, request), batch_size, random)
     wide = _widened(model, recipe, None if batch_size is None else 1, random)
     if wide is not recipe:
         made = _made(model, request, wide)

@@ -44,9 +44,8 @@ def record(
     told = {each.name for each in {*served.outputs} - {*request.model.ensemble.outputs}}
     notices = []
     for number, (step, names) in enumerate(zip(models, members, strict=True)):
-        outputs = _record(number, step, names, request, incoming, directory).outputs
         said = {each.name: each for each in (step.code.declared.outputs if step.code.declared else ())}
-        for each in outputs:
+        for each in _record(number, step, names, request, incoming, directory).outputs:
             if step.outputs.get(each.name) not in told and each.name in names.contradicted:
                 # The batches that are kept here need not be those that showed it.
                 dims = f"always {list(said[each.name].dims)}" if each.name in said else "as its file declares it"

@@ -87,10 +87,9 @@ def record(
     if request.dataloader is not None:
         variety.check()
     made = [observed[name] for name in names.inputs if request.dataloader is None]
-    warnings = tuple(_warnings(made, variety))
     file = file_name(request.model.max_batch_size, request.largest_batch_size)
     (directory / file).write_text(perf_input.to_json(), encoding="utf-8")
-    return _signature(names, observed, request.model), samples, batches, warnings
+    return _signature(names, observed, request.model), samples, batches, tuple(_warnings(made, variety))
 
 
 def _warnings(generated: Sequence[Observed], variety: Variety) -> Iterator[str]:

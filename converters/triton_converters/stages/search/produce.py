@@ -77,11 +77,9 @@ def _search(request: SearchRequest, incoming: Path) -> SearchResult:
     profiled = {Setup(request.base, LoadLevel(row.batch_size, row.concurrency)): row for row in rows}
     server = Server(request.load, request.model_name)
     server.wait_ready()
-    space = Space.of(request)
-    journal = Journal(incoming / FOLDER)
     # A server that an earlier Job left behind may serve any configuration.
     probe = Probe(request, server, signature, None, inputs=incoming / INPUTS)
-    return Search(request, space, journal, probe, profiled).run()
+    return Search(request, Space.of(request), Journal(incoming / FOLDER), probe, profiled).run()
 
 
 @dataclass
