@@ -218,7 +218,7 @@ def _without_result_of_other_claim(job: JobView, claim_name: str) -> JobView:
     """The Job, without its result if that is on another claim than the one that is used now."""
     volumes = job.body["spec"].get("template", {}).get("spec", {}).get("volumes", [])
     claims = {each["name"]: each.get("persistentVolumeClaim", {}).get("claimName") for each in volumes}
-    is_on_claim = claims.get("repository") in (claim_name, None) or not claim_name
+    is_on_claim = claims.get(names.REPOSITORY) in (claim_name, None) or not claim_name
     return job if is_on_claim else replace(job, record=None, cut=False)
 
 
