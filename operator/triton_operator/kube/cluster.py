@@ -1,20 +1,24 @@
 """The Kubernetes API as the operator uses it: plain dicts in and out, and its own errors.
 
-ClusterError              a request failed
-├── RefusedError          it fails again until somebody changes something
-│   ├── InvalidError      400, 413, 415, 422: the object is not valid
-│   └── ForbiddenError    403: a quota, an admission policy, a missing rule
-├── NotFoundError         404, and 403 for new objects in a namespace that is being deleted
-├── ConflictError         409: what was observed is not the latest
-├── GoneError             410: the version of a watch is too old
-├── ServerError           any other answer, such as 500: the API server, or a webhook that it asked, failed at it
-└── DisconnectedError     the next request would fare no better
-    ├── NotLeaderError    this replica may not write (lease.py), so nothing was sent
-    └── UnavailableError  no answer; or 401 and 429, which are about the operator and not about an object
+ClusterError                  a request failed
+├── RefusedError              it fails again until somebody changes something
+│   ├── InvalidError          400, 413, 415, 422: the object is not valid
+│   ├── ForbiddenError        403: a quota, an admission policy, a missing rule
+│   └── ForeignError          the object is somebody else's, so it was not written (runtime/writing.py)
+├── NotFoundError             404, and 403 for new objects in a namespace that is being deleted
+├── ConflictError             409: what was observed is not the latest
+├── GoneError                 410: the version of a watch is too old
+├── NotYetError               another object has the name, and is about to be deleted (runtime/writing.py)
+├── ServerError               any other answer, such as 500: the API server, or a webhook that it asked, failed at it
+├── UnwrittenStatusError      the status was not written (runtime/reporting.py)
+│   └── StatusRefusedError    it was refused, so it is a RefusedError too
+└── DisconnectedError         the next request would fare no better
+    ├── NotLeaderError        this replica may not write (lease.py), so nothing was sent
+    └── UnavailableError      no answer; or 401 and 429, which are about the operator and not about an object
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from itertools import chain
 from typing import Any
@@ -110,15 +114,12 @@ class UnavailableError(DisconnectedError):
 
 
 _ERRORS: dict[int, type[ClusterError]] = {
-    400: InvalidError,
+    **dict.fromkeys((400, 413, 415, 422), InvalidError),
     401: UnavailableError,
     403: ForbiddenError,
     404: NotFoundError,
     409: ConflictError,
     410: GoneError,
-    413: InvalidError,
-    415: InvalidError,
-    422: InvalidError,
     429: UnavailableError,
 }
 """The error of each status of an answer; any other status is a ServerError."""
@@ -233,9 +234,8 @@ class Cluster:
     def node_labels(self, name: str) -> Mapping[str, str]:
         """The labels of a node; none if it is gone, or if the operator may not read nodes."""
         try:
-            found = self._call(
-                NODE, "list", _path(NODE, None), {"fieldSelector": f"metadata.name={name}", "limit": "1"}
-            )
+            query = {"fieldSelector": f"metadata.name={name}", "limit": "1"}
+            found = self._call(NODE, "list", _path(NODE, None), query)
         except ForbiddenError:
             return {}
         return next((each["metadata"].get("labels", {}) for each in found["items"]), {})
@@ -299,10 +299,8 @@ class Cluster:
             "propagationPolicy": "Background",
             "preconditions": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]},
         }
-        try:
+        with suppress(NotFoundError):
             self._call(kind, "delete", _path(kind, metadata["namespace"], metadata["name"]), body=options)
-        except NotFoundError:
-            return
 
     def create(self, kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
         """Create an object and return it as it is now. Raises ConflictError if the name is taken."""

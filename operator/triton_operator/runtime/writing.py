@@ -180,8 +180,10 @@ def named(body: Body) -> str:
 
 
 def _about(what: str, error: ClusterError) -> ClusterError:
-    """The error with what it is about."""
-    return type(error)(f"{what}: {error}", error.retry_after)
+    """The error with what it is about. Its class is not called: one may take other arguments."""
+    told = type(error).__new__(type(error), f"{what}: {error}")
+    vars(told).update(vars(error))
+    return told
 
 
 def _handed_on(owner: Body, desired: Body, observed: Body) -> dict[str, dict[str, None]]:
