@@ -11,8 +11,7 @@ from triton_converters.contract.quantization import Quantization
 from triton_converters.contract.results import ConvertResult, Tuning
 from triton_operator import names
 from triton_operator.api.duration import amount
-from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model, OnnxOptions
-from triton_operator.api.model import TensorRtOptions as TensorRt
+from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model, OnnxOptions, TensorRt
 from triton_operator.api.quantity import whole
 from triton_operator.candidates import server_image
 from triton_operator.candidates.candidate import Candidate, Member

@@ -86,7 +86,7 @@ def restore_active(context: Context, draft: Draft) -> Draft:
     return draft if context.active_server in made else draft.plus(restore_deployment(context))
 
 
-def keep_server(context: Context, draft: Draft) -> Draft:
+def keep_service(context: Context, draft: Draft) -> Draft:
     """Keep the Service of the active revision while the target is not known yet."""
     if draft.progress.is_rolled_out:
         return draft
@@ -141,7 +141,7 @@ def spare_servers(context: Context, draft: Draft) -> Draft:
 ALWAYS: tuple[Callable[[Context, Draft], Draft], ...] = (
     note_damages,
     restore_active,
-    keep_server,
+    keep_service,
     scale_active,
     route_requests,
     spare_servers,
