@@ -66,24 +66,29 @@ def basis(spec: TritonDeploymentSpec) -> str:
     steps = [("steps", *spec.step_requirements)] if spec.step_requirements else []
     files = [*filter(None, [spec.conversion.requirements]), *steps]
     others = [spec.conversion.image, *spec.job_pod.env, *undeclared, *files, *source_paths(spec)]
-    return names.result_key("basis", _request(spec, ""), *sources, spec.device, *others, without=LABELS)
+    return names.result_key("basis", _request(spec), *sources, spec.device, *others, without=LABELS)
 
 
 def _full_request(context: Context, source: SourceResult) -> ReferenceRequest:
     """Return the request without its key, with the digests of the published files that it needs."""
-    return replace(
-        _request(context.spec, source.digest),
-        weights=weights_digest(context),
-        packages=packages_key(context, source),
-        data=data_digest(context),
-    )
+    return replace(_request(context.spec), **files_of_user_code(context, source))
 
 
-def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
-    """Return the request with the fields that the spec alone decides. ``source``: the source's digest."""
+def files_of_user_code(context: Context, source: SourceResult) -> dict[str, Any]:
+    """Return the fields of a request that name the published files which the user's code may read."""
+    return {
+        "source": source.digest,
+        "weights": weights_digest(context),
+        "packages": packages_key(context, source),
+        "data": data_digest(context),
+    }
+
+
+def _request(spec: TritonDeploymentSpec) -> ReferenceRequest:
+    """Return the request with the fields that the spec alone decides."""
     return ReferenceRequest(
         key="",
-        source=source,
+        source="",
         model=served_code(spec),
         dataloader=entrypoint(spec, spec.dataloader) if spec.dataloader else None,
         max_samples=spec.accuracy.max_samples,
