@@ -70,7 +70,8 @@ def keeps(context: Context) -> bool:
 
 def route_refusals(context: Context) -> Iterator[str]:
     """Yield a message for each Gateway and host name of the spec's route that the installation does not allow."""
-    spec_route, settings = context.spec.serving.route, context.settings
+    spec_route = context.spec.serving.route
+    settings = context.settings
     if spec_route is None:
         return
     for each in spec_route.parent_refs:

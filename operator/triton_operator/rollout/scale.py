@@ -46,7 +46,8 @@ def scale(context: Context, is_measured: bool, share: int) -> Scaling:
             "the API server does not know the kind ScaledObject, so the replicas stay as they are; install KEDA, then"
             " restart the operator",
         )
-    active, performance = context.triton_deployment.status.active, context.triton_deployment.status.performance
+    active = context.triton_deployment.status.active
+    performance = context.triton_deployment.status.performance
     if active is None or context.active_server is None:
         return Scaling(no_revision_condition("Autoscaling"))
     capacity = performance.saturation if performance is not None else None
