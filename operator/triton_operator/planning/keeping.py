@@ -97,7 +97,7 @@ def _judged(context: Context, trial: Trial) -> Iterator[dict[str, Any]]:
         # Nobody knows what else the user wants to keep.
         kept = effects + Effects(needed=frozenset(observed.records), failures=observed.failures)
         entries = retained(context, kept, observed.history)
-        yield results_config_map(context, replace(entries, claim=observed.recorded_claim))
+        yield results_config_map(context, replace(entries, recorded_claim=observed.recorded_claim))
     yield from effects.objects
 
 
