@@ -20,7 +20,7 @@ import aiohttp
 from bench.first_job import deployment
 from triton_operator.kube.cluster import WATCH_SECONDS, Cluster
 from triton_operator.kube.connection import Connection, configuration
-from triton_operator.kube.kinds import ALL, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.kinds import ALL, TRITON_DEPLOYMENT, ApiKind
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.reconcile import Reconciler
 from triton_operator.runtime.store import Key, Store
@@ -153,7 +153,7 @@ class Client:
             ) as answer:
                 await answer.read()
 
-    async def _watch(self, kind: Kind, started: asyncio.Event) -> None:
+    async def _watch(self, kind: ApiKind, started: asyncio.Event) -> None:
         """Read every event; look only into those of new TritonDeployments."""
         path = f"/{'apis' if kind.group else 'api'}/{kind.api_version}/{kind.plural}"
         selectors = {"labelSelector": kind.labels, "fieldSelector": kind.fields}

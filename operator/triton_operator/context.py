@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from triton_converters.contract.formats import CONVERTER_TENSORFLOW, SOURCE_FORMATS
+from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_operator import names
 from triton_operator.active import active_server
 from triton_operator.api.model import Model
@@ -17,9 +17,6 @@ from triton_operator.api.status import Images
 from triton_operator.api.triton_deployment import TritonDeployment
 from triton_operator.observed.snapshot import Observed
 from triton_operator.settings import Settings
-
-OF_TENSORFLOW = frozenset(name for name, source in SOURCE_FORMATS.items() if source.image == CONVERTER_TENSORFLOW)
-"""Formats of models that TensorFlow runs."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +94,7 @@ class Context:
     @property
     def own_framework_image(self) -> str:
         """The converter image for the model's framework and device."""
-        tensorflow = any(model.format in OF_TENSORFLOW for model in self.spec.models)
-        if tensorflow:
+        if any(SOURCE_FORMATS[model.format].is_tensorflow for model in self.spec.models if model.format):
             return self.images.converter_tensorflow
         return self.images.converter_gpu or self.images.converter
 
@@ -125,7 +121,8 @@ class Context:
 
         It has the object's labels, as admission policies ask for, and those annotations that the installation names.
         """
-        owner, prefixes = self.triton_deployment, self.settings.inherited_annotations
+        owner = self.triton_deployment
+        prefixes = self.settings.inherited_annotations
         annotations = {key: value for key, value in owner.annotations.items() if key.startswith(prefixes)}
         return {
             "name": name,

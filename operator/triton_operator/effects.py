@@ -49,6 +49,18 @@ def conditions_of(
 
 
 @dataclass(frozen=True)
+class AddOn:
+    """What a pass wants of an object of another project's kind, for which nothing else waits."""
+
+    condition: Statement | None = None
+    """The condition that tells of it; None: the spec asks for no such object."""
+    body: dict[str, Any] | None = None
+    """The object; None: there should be none."""
+    again_after: float | None = None
+    """Seconds after which another look may find something else; None: a watch tells of it."""
+
+
+@dataclass(frozen=True)
 class Effects:
     """What a stage wants of the cluster."""
 

@@ -96,14 +96,12 @@ def peers(text: str) -> tuple[PolicyPeer, ...]:
 
 def egress(text: str) -> tuple[PolicyRule, ...]:
     """Return the rules of a JSON list of egress; raises ValueError with the faults."""
-    rules = _json_list(text, _EGRESS, "NetworkPolicyEgressRules")
-    return _rules(rules)
+    return _rules(_json_list(text, _EGRESS, "NetworkPolicyEgressRules"))
 
 
 def ingress(text: str) -> tuple[PolicyRule, ...]:
     """Return the rules of a JSON list of ingress; raises ValueError with the faults."""
-    rules = _json_list(text, _INGRESS, "NetworkPolicyIngressRules")
-    return _rules(rules)
+    return _rules(_json_list(text, _INGRESS, "NetworkPolicyIngressRules"))
 
 
 def is_within(peer: PolicyPeer, bound: PolicyPeer, namespace: str) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from hack.devcluster.binaries import program
 from tests.apiserver.operator_process import CHART, rendered
-from triton_operator.kube.kinds import ALL, HTTP_ROUTE, LEASE, NODE, SCALED_OBJECT, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.kinds import ALL, HTTP_ROUTE, LEASE, NODE, SCALED_OBJECT, TRITON_DEPLOYMENT, ApiKind
 from triton_operator.policy_rules import PolicyPeer
 from triton_operator.settings import DefaultResources, Settings
 
@@ -28,7 +28,7 @@ def verbs(rules: list[dict[str, Any]]) -> Rules:
     }
 
 
-def used(kinds: tuple[Kind, ...]) -> Rules:
+def used(kinds: tuple[ApiKind, ...]) -> Rules:
     """(group, resource, verb) of everything the code can do: cluster.py refuses what kinds.py does not name."""
     own = {(kind.group, kind.plural, verb) for kind in kinds for verb in kind.verbs}
     return own | {(kind.group, f"{kind.plural}/status", verb) for kind in kinds for verb in kind.status_verbs}

@@ -17,7 +17,7 @@ from tests.apiserver.operator_process import eventually
 from tests.apiserver.test_operator import children, condition
 from triton_operator.kube.cluster import Cluster, UnavailableError
 from triton_operator.kube.connection import Connection
-from triton_operator.kube.kinds import ALL, CLAIM, CONFIG_MAP, NETWORK_POLICY, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.kinds import ALL, CLAIM, CONFIG_MAP, NETWORK_POLICY, TRITON_DEPLOYMENT, ApiKind
 from triton_operator.kube.managed_fields import FIELD_MANAGER
 from triton_operator.names import MANAGED_BY_LABEL, TRITON_DEPLOYMENT_LABEL, labels
 from triton_operator.planning.plan import plan
@@ -182,7 +182,7 @@ def test_a_retained_claim_of_which_no_watch_has_told_yet_stays(bench: Bench, kub
 @pytest.mark.parametrize("kind", [CONFIG_MAP, CLAIM, NETWORK_POLICY], ids=str)
 @pytest.mark.parametrize("label", [MANAGED_BY_LABEL, TRITON_DEPLOYMENT_LABEL])
 def test_a_label_that_somebody_took_off_comes_back_and_nothing_else_changes(
-    bench: Bench, kubectl: Kubectl, kind: Kind, label: str
+    bench: Bench, kubectl: Kubectl, kind: ApiKind, label: str
 ) -> None:
     while bench.reconcile() == Result(again_after=0.0):
         bench.look()
@@ -283,7 +283,7 @@ def test_a_bug_is_counted_and_told_of_and_leads_to_a_pause(
 def test_no_answer_leads_to_a_pause_without_a_traceback(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def no_answer(kind: Kind, body: JSON) -> JSON:
+    def no_answer(kind: ApiKind, body: JSON) -> JSON:
         raise UnavailableError("no answer")
 
     monkeypatch.setattr(bench.cluster, "create", no_answer)

@@ -21,7 +21,7 @@ from triton_operator.api.triton_deployment import parse
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.candidate import candidates_of
 from triton_operator.context import Context
-from triton_operator.jobs.convert import convert_work
+from triton_operator.jobs.convert import work_and_damages
 from triton_operator.jobs.metrics import metrics_work
 from triton_operator.jobs.packages import packages_works
 from triton_operator.jobs.reference import Dump, basis, reference_work
@@ -100,7 +100,7 @@ def works(context: Context, result: SourceResult) -> Iterator[AnyWork]:
     tensor = Tensor("x", "FP32", (1,))
     dump = Dump(result, reference.key, ReferenceResult(Signature((tensor,), (tensor,), 4), 64, 8, 1.0))
     for each in candidates_of(context.spec):
-        work = convert_work(context, dump, each)
+        work, _ = work_and_damages(context, dump, each)
         yield work
         if context.spec.metrics is not None:
             yield metrics_work(context, dump, [Attempt(each, work.key, profile_key="0" * 16)])

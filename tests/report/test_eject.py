@@ -13,7 +13,7 @@ from tests.apiserver.planned import EVERYTHING_OF_A_POD, ROUTED
 from tests.simulation.cluster import Cluster
 from tests.states.deployment import State, a_deployment
 from triton_operator import names
-from triton_operator.kube.kinds import Kind
+from triton_operator.kube.kinds import ApiKind
 from triton_plugin import __main__
 from triton_plugin.drafting.eject import (
     AFTERWARDS,
@@ -295,11 +295,11 @@ class FakeCluster:
         ]
         return [self.triton_deployment("digits"), *others]
 
-    def child(self, kind: Kind, name: str) -> Body | None:
+    def child(self, kind: ApiKind, name: str) -> Body | None:
         body = self.found.objects.get((kind.kind, name))
         return shown(body) if body else None
 
-    def children(self, kind: Kind) -> list[Body]:
+    def children(self, kind: ApiKind) -> list[Body]:
         return []
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.report.subjects import HOSTILE, expected, golden
 from triton_plugin.__main__ import main
 from triton_plugin.reading.subject import Subject, parse
-from triton_plugin.telling.report.overview import Row, as_html, file_name, overview, read, row
+from triton_plugin.telling.report.overview import ObjectRow, as_html, file_name, overview, read, row
 
 NOW = datetime(2026, 11, 26, 12, 0, tzinfo=UTC)
 
@@ -206,7 +206,7 @@ def test_nobodys_words_are_markup_and_long_ones_are_cut() -> None:
         condition["message"] = HOSTILE * 100
     subject = read(strange)
     assert isinstance(subject, Subject)
-    html = as_html(overview([row(subject, NOW), Row(HOSTILE, HOSTILE, HOSTILE, is_ready=False)], HOSTILE, NOW))
+    html = as_html(overview([row(subject, NOW), ObjectRow(HOSTILE, HOSTILE, HOSTILE, is_ready=False)], HOSTILE, NOW))
     assert html.count("<script>") == 1
     assert "{{" in html, "what looks like a template is text"
     assert "49" not in html.partition("</style>")[2]

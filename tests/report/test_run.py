@@ -20,7 +20,7 @@ from tests.report.repositories import ALONE
 from tests.report.subjects import ready
 from triton_operator.api.source import UserEntrypoint
 from triton_operator.api.status import SignatureStatus, TensorStatus
-from triton_operator.kube.kinds import Kind
+from triton_operator.kube.kinds import ApiKind
 from triton_plugin.__main__ import main
 from triton_plugin.commands import run as commands
 from triton_plugin.drafting.first_object import ObjectOptions
@@ -52,7 +52,7 @@ class Namespace:
     def __init__(self, there: Collection[str]) -> None:
         self.there = there
 
-    def child(self, kind: Kind, name: str) -> dict[str, Any] | None:
+    def child(self, kind: ApiKind, name: str) -> dict[str, Any] | None:
         return {} if name in self.there else None
 
 

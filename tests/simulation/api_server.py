@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.simulation.truths import Told, broken
 from triton_operator.kube.cluster import ConflictError, ForbiddenError, ServerError, UnavailableError
-from triton_operator.kube.kinds import Kind, kind_of
+from triton_operator.kube.kinds import ApiKind, kind_of
 from triton_operator.kube.managed_fields import FIELD_MANAGER, as_applied
 from triton_operator.observed.routes import Host
 from triton_operator.planning.plan import Event
@@ -78,7 +78,7 @@ class ApiServer:
         """Who has the host name of its route."""
         return self.cluster.host_holder
 
-    def put(self, kind: Kind, body: Body) -> None:
+    def put(self, kind: ApiKind, body: Body) -> None:
         """Take in what was written: it is known already."""
 
     # What the API server does ----------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ class ApiServer:
         """The labels of a node."""
         return self.cluster.nodes.get(name, {})
 
-    def get(self, kind: Kind, namespace: str, name: str) -> Body | None:
+    def get(self, kind: ApiKind, namespace: str, name: str) -> Body | None:
         """A claim of the user's, or an object that is there."""
         if kind.kind == "PersistentVolumeClaim" and name in self.claims:
             metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}

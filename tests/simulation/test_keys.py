@@ -24,7 +24,7 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.candidate import candidates_of
 from triton_operator.context import Context
 from triton_operator.jobs.clean import clean_work
-from triton_operator.jobs.convert import convert_work
+from triton_operator.jobs.convert import work_and_damages
 from triton_operator.jobs.measure import measure_work
 from triton_operator.jobs.metrics import metrics_work
 from triton_operator.jobs.packages import packages_works
@@ -196,7 +196,7 @@ def works(context: Context) -> Iterator[AnyWork]:
     signature = Signature((INPUT,), (OUTPUT,), context.spec.max_batch_size)
     dump = Dump(source, reference.key, ReferenceResult(signature, 64, 8, 1.0))
     for each in candidates_of(context.spec):
-        convert = convert_work(context, dump, each)
+        convert, _ = work_and_damages(context, dump, each)
         yield convert
         version = TENSORRT if each.format == "trt" else ""
         conversion = ConvertResult("e" * 64, 1000, ("FP32",), 1.0, (), version, 1e-6)

@@ -18,7 +18,7 @@ from tests.states.deployment import State, a_deployment
 from tests.states.pods import without_a_node
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Counters
-from triton_operator.kube.kinds import Kind
+from triton_operator.kube.kinds import ApiKind
 from triton_operator.rollout import trial
 from triton_operator.runtime.reconcile import Reconciler
 from triton_operator.runtime.store import Key
@@ -629,7 +629,7 @@ class Lacking(ApiServer):
     def children(self, key: Key) -> list[Body]:
         return [each for each in super().children(key) if (each["kind"], each["metadata"]["name"]) != self.hidden]
 
-    def put(self, kind: Kind, body: Body) -> None:
+    def put(self, kind: ApiKind, body: Body) -> None:
         if (kind.kind, body["metadata"]["name"]) == self.hidden:
             self.hidden = ("", "")
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from triton_operator.api.status import TritonDeploymentStatus
-from triton_operator.kube.kinds import HTTP_ROUTE, SERVICE, Kind
+from triton_operator.kube.kinds import HTTP_ROUTE, SERVICE, ApiKind
 from triton_operator.planning.plan import Plan
 from triton_operator.planning.summary import SummaryFacts
 from triton_operator.runtime.carrying_out import CarryingOut
@@ -16,7 +16,7 @@ Body = dict[str, Any]
 OWNER: Body = {"metadata": {"name": "digits", "namespace": "vision"}}
 
 
-def a_body(kind: Kind, name: str, **others: Any) -> Body:
+def a_body(kind: ApiKind, name: str, **others: Any) -> Body:
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, **others}
 
 

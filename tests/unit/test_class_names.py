@@ -1,4 +1,6 @@
-"""One name, one thing: no class and no type alias of a package has the name of another one in it."""
+"""One name, one thing: no class and no type alias of a package has the name of another one in it.
+
+What the operator and the plugin import from the contract counts as theirs."""
 
 import ast
 from collections import Counter
@@ -9,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("operator/triton_operator", "converters/triton_converters", "plugin/triton_plugin")
+CONTRACT = "triton_converters.contract"
 TRITONS = frozenset({"ModelConfig", "Tensor"})
 """Classes of Triton's Python backend, which user code asks for by these names."""
 
@@ -18,13 +21,26 @@ def named(tree: ast.Module) -> Iterator[str]:
     yield from (node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     targets = (target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets)
     names = (target.id for target in targets if isinstance(target, ast.Name))
-    yield from (name for name in names if name.lstrip("_")[:1].isupper() and not name.isupper())
+    yield from filter(is_type, names)
+
+
+def is_type(name: str) -> bool:
+    return name.lstrip("_")[:1].isupper() and not name.isupper()
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """Every type that a module imports from the contract."""
+    froms = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    names = (each.name for node in froms if (node.module or "").startswith(CONTRACT) for each in node.names)
+    yield from filter(is_type, names)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_name_stands_for_two_types(package: str) -> None:
     modules = [ast.parse(path.read_text()) for path in (ROOT / package).rglob("*.py")]
     counted = Counter(name for module in modules for name in named(module) if name not in TRITONS)
+    if not package.endswith("triton_converters"):
+        counted.update({name for module in modules for name in imported(module)})
     assert modules
     assert [name for name, count in counted.items() if count > 1] == []
 
@@ -32,3 +48,8 @@ def test_no_name_stands_for_two_types(package: str) -> None:
 def test_classes_aliases_and_type_variables_are_types() -> None:
     code = "class A:\n  class B: pass\nPair = tuple[int, int]\nItem = TypeVar('Item')\nLIMIT = 1\nT = TypeVar('T')\n"
     assert list(named(ast.parse(code))) == ["A", "B", "Pair", "Item"]
+
+
+def test_types_of_the_contract_are_imported_names() -> None:
+    code = "from triton_converters.contract.results import Row, LIMIT, total\nfrom other import Thing\n"
+    assert list(imported(ast.parse(code))) == ["Row"]

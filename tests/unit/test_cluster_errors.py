@@ -1,7 +1,8 @@
 """What becomes of an answer, of none, and of a bug on the way: each is told apart."""
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import urllib3
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
+from triton_operator.kube import cluster
 from triton_operator.kube.cluster import (
     Cluster,
     ClusterError,
@@ -23,6 +25,7 @@ from triton_operator.kube.cluster import (
 )
 from triton_operator.kube.connection import Connection
 from triton_operator.kube.kinds import CONFIG_MAP
+from triton_operator.runtime import reporting, writing
 
 JSON = dict[str, Any]
 
@@ -129,3 +132,16 @@ def test_the_api_server_is_asked_to_answer_a_write_in_time(monkeypatch: pytest.M
     monkeypatch.setattr(connection._client, "call_api", answer)
     Cluster(connection).get(CONFIG_MAP, "vision", "a")
     assert urls == ["POST fieldManager=triton-operator&fieldValidation=Strict&timeout=4s", "GET "]
+
+
+def test_the_tree_names_every_error() -> None:
+    """Those of the runtime too, which its modules define."""
+    kinds: list[type[ClusterError]] = [ClusterError, *_below(ClusterError)]
+    assert {reporting.StatusRefusedError, writing.ForeignError} <= set(kinds)
+    assert {each.__name__ for each in kinds} == set(re.findall(r"\w+Error(?=  )", cluster.__doc__ or ""))
+
+
+def _below(kind: type[ClusterError]) -> Iterator[type[ClusterError]]:
+    for child in kind.__subclasses__():
+        yield child
+        yield from _below(child)

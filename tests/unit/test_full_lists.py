@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from triton_operator.kube.cluster import ClusterError, ForbiddenError, ServerError, UnavailableError
-from triton_operator.kube.kinds import CONFIG_MAP, EVENT, HTTP_ROUTE, JOB, SCALED_OBJECT, Kind
+from triton_operator.kube.kinds import CONFIG_MAP, EVENT, HTTP_ROUTE, JOB, SCALED_OBJECT, ApiKind
 from triton_operator.runtime import controller as controller_module
 from triton_operator.runtime.controller import Controller
 from triton_operator.runtime.lease import Lease
@@ -38,7 +38,7 @@ class FailsFirst(Watch):
 class Lists(FailsFirst):
     """A watch of a kind that can be listed, or raises the same error each time."""
 
-    def __init__(self, kind: Kind, error: ClusterError | None = None) -> None:
+    def __init__(self, kind: ApiKind, error: ClusterError | None = None) -> None:
         self.kind, self.namespace = kind, None
         self.error = error
 
@@ -127,7 +127,7 @@ def test_a_standby_takes_over_once_a_full_list_succeeds(
 @pytest.mark.parametrize(
     "error", [ServerError("etcdserver: request timed out"), ForbiddenError(""), UnavailableError("")]
 )
-def test_a_kind_that_only_explains_or_is_optional_keeps_nobody_from_leading(kind: Kind, error: ClusterError) -> None:
+def test_a_kind_that_only_explains_or_is_optional_keeps_nobody_from_leading(kind: ApiKind, error: ClusterError) -> None:
     controller, _ = listed_with(error)
     controller._watches = [Lists(kind, error), Lists(JOB)]
     controller._leads = False

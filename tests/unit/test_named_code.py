@@ -91,5 +91,5 @@ def test_what_is_found() -> None:
         "_colums",
         "pln",
     }
-    text = "a `Verdict` in `operator/triton_operator/stages/`, and a `Verdict` of that type in `rollout/traffic.py`"
-    assert misplaced(text) == {("Verdict", "operator/triton_operator/stages/")}
+    text = "a `Traffic` in `operator/triton_operator/stages/`, and a `Traffic` of that type in `rollout/traffic.py`"
+    assert misplaced(text) == {("Traffic", "operator/triton_operator/stages/")}

@@ -64,7 +64,7 @@ def test_what_is_written_is_read_again(context: Context) -> None:
     assert found.records.keys() == context.observed.records.keys()
     assert (found.failures, found.damaged, found.unreadable) == (failures, damaged, unreadable)
     assert found.active_record == context.observed.active_record is not None
-    assert found.claim == f"{context.claim_name}/uid-claim"
+    assert found.recorded_claim == f"{context.claim_name}/uid-claim"
     data = results_config_map(context, found)["data"]
     assert read_entries(data) == found
 
@@ -112,7 +112,7 @@ def test_once_files_leave_the_claim_only_what_names_them_stays(context: Context)
 
 
 def test_results_belong_to_the_claim_that_had_them_while_that_is_missing(context: Context) -> None:
-    found = kept(context).claim
+    found = kept(context).recorded_claim
     gone = with_observed(context, claim=None, recorded_claim=found)
-    assert kept(gone).claim == found
-    assert kept(with_observed(gone, recorded_claim="another/uid")).claim == ""
+    assert kept(gone).recorded_claim == found
+    assert kept(with_observed(gone, recorded_claim="another/uid")).recorded_claim == ""

@@ -11,7 +11,7 @@ from kubernetes import client
 
 from triton_operator.kube.cluster import Cluster, GoneError, ServerError, UnavailableError
 from triton_operator.kube.connection import Connection
-from triton_operator.kube.kinds import JOB, Kind
+from triton_operator.kube.kinds import JOB, ApiKind
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL
 from triton_operator.runtime import watches
 from triton_operator.runtime.store import Key, Store
@@ -48,11 +48,11 @@ class Told(Cluster):
         self.says: list[Said] = []
         self.watched_from: list[str] = []
 
-    def list_all(self, kind: Kind, namespace: str | None, page: int = 100) -> tuple[Iterator[JSON], str]:
+    def list_all(self, kind: ApiKind, namespace: str | None, page: int = 100) -> tuple[Iterator[JSON], str]:
         self.lists += page > 1
         return iter(self.listed), str(self.version)
 
-    def watch(self, kind: Kind, namespace: str | None, version: str) -> Iterator[tuple[str, JSON]]:
+    def watch(self, kind: ApiKind, namespace: str | None, version: str) -> Iterator[tuple[str, JSON]]:
         self.watched_from.append(version)
         for said in self.says:
             if isinstance(said, Exception):
@@ -119,7 +119,7 @@ def test_what_the_api_server_has_forgotten_is_listed_anew(followed: Followed) ->
 def test_a_list_that_fails_is_tried_again(followed: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
     followed.after(GoneError("too old"))
 
-    def no_answer(kind: Kind, namespace: str | None, page: int = 100) -> tuple[Iterator[JSON], str]:
+    def no_answer(kind: ApiKind, namespace: str | None, page: int = 100) -> tuple[Iterator[JSON], str]:
         raise UnavailableError("no answer")
 
     with monkeypatch.context() as away:
@@ -163,7 +163,7 @@ def test_a_change_that_is_heard_before_a_list_is_looked_at_ends_no_process(
     """A list runs in a thread of its own: the watch may be further by the time its answer is here."""
     answers = followed.cluster.list_all
 
-    def list_all(kind: Kind, namespace: str | None, page: int = 100) -> tuple[Iterator[JSON], str]:
+    def list_all(kind: ApiKind, namespace: str | None, page: int = 100) -> tuple[Iterator[JSON], str]:
         answer = answers(kind, namespace, page)
         monkeypatch.setattr(followed.cluster, "list_all", answers)
         followed.after(("ADDED", listed("a", 44)))

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import pytest
+
 from triton_operator import names
-from triton_operator.kube.cluster import ForbiddenError
+from triton_operator.kube.cluster import ClusterError, ForbiddenError, ServerError
 from triton_operator.kube.kinds import CLAIM, NETWORK_POLICY
 from triton_operator.kube.managed_fields import as_applied
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL
 from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.reporting import StatusRefusedError, UnwrittenStatusError
 from triton_operator.runtime.store import Key, Store
 from triton_operator.runtime.writing import Failures, Writer, by_key
 
@@ -146,3 +149,23 @@ def test_a_claim_loses_its_owners_although_the_rest_of_it_is_refused() -> None:
     writer, failures = Writer(api, store, Metrics()), Failures()  # type: ignore[arg-type]  # a stand-in
     writer.apply_all(OWNER, by_key(store.children(Key("vision", "digits"))), [desired], failures)
     assert (api.asked, "ownerReferences" in api.metadata) == (["disown"], False)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ServerError("no", 7.0),
+        UnwrittenStatusError(ServerError("no", 7.0)),
+        StatusRefusedError(ForbiddenError("no", 7.0)),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_of_any_kind_says_what_it_is_about(error: ClusterError) -> None:
+    class Failing(Api):
+        def delete(self, body: JSON) -> None:
+            raise error
+
+    failures, writer = Failures(), Writer(Failing(), Store(), Metrics())  # type: ignore[arg-type]  # a stand-in
+    assert writer.delete_all(OWNER, [a_policy()], failures) == []
+    assert [type(each) for each in failures] == [type(error)]
+    assert (str(failures), failures.retry_after) == ("deleting NetworkPolicy digits-jobs: no", 7.0)

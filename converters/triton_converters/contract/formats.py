@@ -63,6 +63,11 @@ class SourceFormat:
     """Whether inputs and outputs may be float16, as the graph declares them. What PyTorch and TensorFlow run is
     converted in float32, with casts inside for fp16."""
 
+    @property
+    def is_tensorflow(self) -> bool:
+        """Whether TensorFlow runs such a model."""
+        return self.image == CONVERTER_TENSORFLOW
+
 
 PYTORCH = "pytorch"
 """The backend of TorchScript files."""

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from triton_operator.api.pod import LocalReference, Pod
-from triton_operator.api.schema import ApiType, Image, PositiveOrZero, RequirementsFile, list_map, rules
+from triton_operator.api.schema import ApiType, Image, PositiveOrZero, RequirementsPath, list_map, rules
 
 
-class IntegerTolerance(ApiType):
+class IntegerDifference(ApiType):
     """A tolerance for integer outputs, which must else be equal but for a few near ties (docs/measuring.md)."""
 
     steps: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
@@ -28,7 +28,7 @@ class PrecisionTolerance(ApiType):
     """Absolute tolerance in the unit of the output, whatever its scale."""
     relative: PositiveOrZero
     """Relative tolerance as a fraction of the reference's value."""
-    integers: IntegerTolerance = Field(default_factory=IntegerTolerance)
+    integers: IntegerDifference = Field(default_factory=IntegerDifference)
     """How far integer outputs may differ. Default: they are equal, but for near ties."""
 
 
@@ -63,7 +63,7 @@ class Conversion(ApiType):
     """Image of the containers that run your code; docs/user-files.md says what it needs. Default: the Helm value
     `images.converter`, `images.converterTensorflow` for TensorFlow, or `images.converterGpu` with `spec.gpu` if it is
     set."""
-    requirements: RequirementsFile = ""
+    requirements: RequirementsPath = ""
     """Path of a requirements file in the source: Python packages that your code imports. A Job installs them as wheels,
     from the package index of the Helm value `sources.packageIndex`. Not together with `image`. Default: none."""
     index_secret_ref: LocalReference | None = None

@@ -229,7 +229,7 @@ def ensemble_rules() -> list[tuple[str, str]]:
     ]
 
 
-class HpsOptions(ApiType):
+class Hps(ApiType):
     """Options of Merlin's Hierarchical Parameter Server (HPS), which serves embedding tables."""
 
     gpu_cache_percent: Annotated[int, Field(ge=1, le=100)] = 25

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from triton_converters.contract.backend_parameters import THREADS
 from triton_converters.contract.formats import (
     AS_GIVEN,
-    CONVERTER_TENSORFLOW,
     DECLARING,
     ENSEMBLE,
     FORMATS,
@@ -222,7 +221,7 @@ def _no_candidates_rule(form: str) -> CelRule:
 
 def image_rule() -> CelRule:
     """Return the rule of a spec that one image can run all models of an ensemble."""
-    tensorflow = cel_list(name for name, source in MODELS.items() if source.image == CONVERTER_TENSORFLOW)
+    tensorflow = cel_list(name for name, source in MODELS.items() if source.is_tensorflow)
     others = cel_list((*AS_GIVEN, REPOSITORY))
     return (
         f"self.models.all(m, !has(m.format) || m.format in {tensorflow} || m.format in {others})"

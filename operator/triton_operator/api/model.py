@@ -10,7 +10,7 @@ from triton_converters.contract.formats import FORMATS, REPOSITORY, SOURCE_FORMA
 from triton_converters.contract.results import Signature, Tensor
 from triton_operator.api.backend_settings import parameter_rule, refused_parameters
 from triton_operator.api.duration import Span, Within
-from triton_operator.api.ensemble import HpsOptions, StepTensor
+from triton_operator.api.ensemble import Hps, StepTensor
 from triton_operator.api.fixed_paths import FixedPath
 from triton_operator.api.format_rules import (
     accelerator_rules,
@@ -28,7 +28,7 @@ from triton_operator.api.schema import (
     BackendValue,
     BatchSize,
     PythonFile,
-    RequirementsFile,
+    RequirementsPath,
     SourcePath,
     TritonName,
     list_map,
@@ -123,7 +123,7 @@ class ModelConfiguration(ApiType):
 OperatorType = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Z][A-Za-z0-9]*$")]
 
 
-class Quantization(ApiType):
+class PostTrainingQuantization(ApiType):
     """How ONNX Runtime's quantizer makes an INT8 graph."""
 
     calibration_samples: Annotated[int, Field(ge=1, le=4096)] = 64
@@ -146,7 +146,7 @@ class ModelCandidate(ApiType):
     precision: Literal["fp32", "fp16", "int8"]
     """Precision of the weights and of the computation. `int8` is for format `onnx` on a CPU, and needs
     `accuracy.thresholds`."""
-    quantization: Quantization | None = None
+    quantization: PostTrainingQuantization | None = None
     """How the graph of a candidate with precision `int8` is quantized. Default: by 64 samples, with all operators."""
     accelerator: Literal["none", "cuda", "trt", "amp"] = "none"
     """Accelerator of the backend: `cuda` or `trt` of ONNX Runtime, or `amp`, TensorFlow's automatic mixed precision.
@@ -154,9 +154,9 @@ class ModelCandidate(ApiType):
     accelerator."""
 
     @property
-    def calibration(self) -> Quantization | None:
+    def calibration(self) -> PostTrainingQuantization | None:
         """How the candidate is quantized, with the defaults of a spec that does not say; None: it is not."""
-        return (self.quantization or Quantization()) if self.precision == "int8" else None
+        return (self.quantization or PostTrainingQuantization()) if self.precision == "int8" else None
 
 
 class OnnxOptions(ApiType):
@@ -171,7 +171,7 @@ class OnnxOptions(ApiType):
     """Whether the graph is simplified before it is served or given to TensorRT. Default: false."""
 
 
-class TensorRtOptions(ApiType):
+class TensorRt(ApiType):
     """How TensorRT builds an engine, both in a conversion to `trt` and in ONNX Runtime with accelerator `trt`."""
 
     workspace: Annotated[Quantity, between("1Mi", "1Ti")] = "1Gi"
@@ -201,7 +201,7 @@ class Model(ApiType):
     arguments: Arguments = Field(default_factory=dict)
     """Arguments of `get_model` by name, converted as those of the dataloader are. For format `triton-python`, they are
     parameters of config.pbtxt. Default: none."""
-    requirements: RequirementsFile = ""
+    requirements: RequirementsPath = ""
     """Path of a requirements file in the source: Python packages that a model of format `triton-python` imports besides
     NumPy. Not together with `serving.image`. Default: none."""
     inputs: (
@@ -241,9 +241,9 @@ class Model(ApiType):
     `status.resolved` shows them."""
     onnx: OnnxOptions = Field(default_factory=OnnxOptions)
     """How ONNX graphs are exported, also those that `trt` is built from."""
-    tensorrt: TensorRtOptions = Field(default_factory=TensorRtOptions)
+    tensorrt: TensorRt = Field(default_factory=TensorRt)
     """How TensorRT builds an engine, for candidates with format `trt` or accelerator `trt`."""
-    hps: HpsOptions = Field(default_factory=HpsOptions)
+    hps: Hps = Field(default_factory=Hps)
     """Options of embedding tables, for format `hps` alone."""
 
     @model_validator(mode="after")

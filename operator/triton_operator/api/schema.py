@@ -43,7 +43,7 @@ DnsName = Annotated[str, StringConstraints(max_length=253, pattern=r"^[a-z0-9]([
 TensorName = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z_][A-Za-z0-9_.:/-]*$")]
 TritonName = Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 PythonFile = Annotated[str, StringConstraints(max_length=255, pattern=rf"^({SEGMENT}/)*{SEGMENT}\.py$")]
-RequirementsFile = Annotated[str, StringConstraints(max_length=255, pattern=rf"^(({SEGMENT}/)*{SEGMENT}\.txt)?$")]
+RequirementsPath = Annotated[str, StringConstraints(max_length=255, pattern=rf"^(({SEGMENT}/)*{SEGMENT}\.txt)?$")]
 SourcePath = Annotated[str, StringConstraints(max_length=255, pattern=rf"^({SEGMENT}/)*{SEGMENT}$")]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 PositiveOrZero = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -6,7 +6,7 @@ from itertools import product
 from triton_converters.contract.formats import AS_GIVEN
 from triton_converters.contract.results import Tuning
 from triton_operator import names
-from triton_operator.api.model import Model, Quantization
+from triton_operator.api.model import Model, PostTrainingQuantization
 from triton_operator.api.spec import TritonDeploymentSpec
 
 PRECISIONS = ("int8", "fp16", "fp32")
@@ -21,7 +21,7 @@ class Member:
     format: str
     precision: str
     accelerator: str
-    quantization: Quantization | None = None
+    quantization: PostTrainingQuantization | None = None
     """How the model is quantized; None: its precision is not int8."""
 
     @property

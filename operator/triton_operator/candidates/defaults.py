@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from triton_converters.contract.formats import AS_GIVEN, CONVERTER_TENSORFLOW, FORMATS, SOURCE_FORMATS
+from triton_converters.contract.formats import AS_GIVEN, FORMATS, SOURCE_FORMATS
 from triton_operator.api.model import Model, ModelCandidate
 from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -42,14 +42,10 @@ def _ways(spec: TritonDeploymentSpec, model: Model, images: Images) -> Iterator[
     yield formats[0], "fp32", "none"
     if spec.gpu is not None and spec.gpu.product:
         yield "onnx", "fp16", "trt"
-        if spec.conversion.image or (images.converter_gpu and _runs_in_torch(model)):
+        # The converter image for GPUs has TensorRT; that for TensorFlow has none.
+        if spec.conversion.image or (images.converter_gpu and not SOURCE_FORMATS[model.format or ""].is_tensorflow):
             yield "trt", "fp16", "none"
     yield from ((name, "fp16", "none") for name in formats)
-
-
-def _runs_in_torch(model: Model) -> bool:
-    """Whether the model runs in the converter image for GPUs, which has TensorRT; that for TensorFlow has none."""
-    return SOURCE_FORMATS[model.format or ""].image != CONVERTER_TENSORFLOW
 
 
 def _is_served(image: str, model: Model, format_name: str, precision: str, accelerator: str) -> bool:

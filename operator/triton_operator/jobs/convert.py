@@ -11,15 +11,20 @@ from triton_converters.contract.quantization import Quantization
 from triton_converters.contract.results import ConvertResult, Tuning
 from triton_operator import names
 from triton_operator.api.duration import amount
-from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model, OnnxOptions
-from triton_operator.api.model import TensorRtOptions as TensorRt
+from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model, OnnxOptions, TensorRt
 from triton_operator.api.quantity import whole
 from triton_operator.candidates import server_image
 from triton_operator.candidates.candidate import Candidate, Member
 from triton_operator.context import Context
-from triton_operator.jobs.packages import packages_key, step_packages_key
-from triton_operator.jobs.reference import Dump, examples_key, model_code, model_volumes, served_code
-from triton_operator.jobs.source import data_digest, weights_digest
+from triton_operator.jobs.packages import step_packages_key
+from triton_operator.jobs.reference import (
+    Dump,
+    examples_key,
+    files_of_user_code,
+    model_code,
+    model_volumes,
+    served_code,
+)
 from triton_operator.jobs.threads import thread_parameters
 from triton_operator.observed.failures import Damage
 from triton_operator.resources.work import UserCode, Work
@@ -29,15 +34,13 @@ SERVED = ("accelerator", "config", "engine_cache", "hps", "gpu_count")
 ``tensorrt`` is one of them too."""
 
 
-def convert_work(context: Context, dump: Dump, candidate: Candidate) -> Work[ConvertRequest, ConvertResult]:
-    """Return the Job's work. The conversion key covers what changes the file, the revision key config.pbtxt too."""
-    return work_and_damages(context, dump, candidate)[0]
-
-
 def work_and_damages(
     context: Context, dump: Dump, candidate: Candidate
 ) -> tuple[Work[ConvertRequest, ConvertResult], Mapping[str, Damage]]:
-    """Return the Job's work, and the damages of the revision under earlier keys, by these keys."""
+    """Return the Job's work, and the damages of the revision under earlier keys, by these keys.
+
+    The conversion key covers what changes the file, the revision key config.pbtxt too.
+    """
     request = _request(context, dump, candidate)
     key, damages = revision_key(context, request)
     # The rest changes no file: the candidate's name is for messages, and the conversion keys cover the batches.
@@ -94,10 +97,7 @@ def _model_request(context: Context, dump: Dump, member: Member, tuning: Tuning 
     request = ConvertRequest(
         key="",
         conversion_key="",
-        source=dump.source.digest,
-        weights=weights_digest(context),
-        packages=packages_key(context, dump.source),
-        data=data_digest(context),
+        **files_of_user_code(context, dump.source),
         reference="",
         model_name=model.name,
         model=model_code(context.spec, model),

@@ -3,17 +3,12 @@
 from collections.abc import Sequence
 
 from triton_converters.contract import layout
-from triton_converters.contract.measurement_requests import (
-    KeptOutputs,
-    MetricsRequest,
-)
+from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
 from triton_converters.contract.results import MetricsResult
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.jobs.packages import packages_key
-from triton_operator.jobs.reference import Dump, entrypoint, served_code, surroundings, user_volumes
-from triton_operator.jobs.source import data_digest, weights_digest
+from triton_operator.jobs.reference import Dump, entrypoint, files_of_user_code, served_code, surroundings, user_volumes
 from triton_operator.resources.work import UserCode, Work
 
 
@@ -23,10 +18,7 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
     assert spec.metrics is not None
     request = MetricsRequest(
         key="",
-        source=dump.source.digest,
-        weights=weights_digest(context),
-        packages=packages_key(context, dump.source),
-        data=data_digest(context),
+        **files_of_user_code(context, dump.source),
         reference=dump.key,
         model_format=served_code(spec).format,
         max_batch_size=spec.max_batch_size,

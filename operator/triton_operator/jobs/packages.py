@@ -11,7 +11,7 @@ from triton_converters.contract.results import PackagesResult, SourceResult
 from triton_operator import names
 from triton_operator.api.model import Model
 from triton_operator.context import Context
-from triton_operator.resources.pod import secret_volume
+from triton_operator.resources.volumes import secret_volume
 from triton_operator.resources.work import Pip, Work
 
 PLACE = ("source", "path", "others")
@@ -85,16 +85,10 @@ def _work(context: Context, request: PackagesRequest, image: str) -> PackagesWor
     digests = [each.sha256 for each in request.others]
     index = f"{context.namespace}/{secret.name}" if secret else ""
     request = names.request_with_key("packages", request, image, index, *digests, without=PLACE)
-    pairs = [secret_volume(secret.name)] if secret else []
+    volumes, mounts = secret_volume(secret.name) if secret else ((), ())
     return Work(
         stage="packages",
         request=request,
         deadline_seconds=conversion.active_deadline_seconds,
-        shape=Pip(
-            image,
-            tuple(volume for volume, _ in pairs),
-            tuple(mount for _, mount in pairs),
-            context.settings.converter_image,
-            request.served,
-        ),
+        shape=Pip(image, volumes, mounts, context.settings.converter_image, request.served),
     )

@@ -94,7 +94,8 @@ def load(context: Context, host: str) -> Load:
 
 def sweep_load(context: Context, host: str) -> Load:
     """Return the load settings of the sweeps, in short windows where the spec asks for neither points nor windows."""
-    settings, performance = load(context, host), context.spec.performance
+    settings = load(context, host)
+    performance = context.spec.performance
     windows = performance.measurement.model_copy(update={"stability_percent": MeasurementOptions().stability_percent})
     if performance.online is not None or windows != MeasurementOptions():
         return settings
@@ -136,7 +137,8 @@ def open_loop(context: Context) -> OpenLoop:
     With an autoscaler, one more rate confirms that what its headroom leaves of a replica's capacity is sustained. Only
     then does the request hold constraints, whose edit measures again.
     """
-    online_spec, autoscaling = context.spec.performance.online, context.spec.serving.autoscaling
+    online_spec = context.spec.performance.online
+    autoscaling = context.spec.serving.autoscaling
     request_rate = online_spec.request_rate if online_spec else None
     open_loop = OpenLoop(tuple(sorted(set(request_rate.rates))) if request_rate else ())
     if autoscaling is None:

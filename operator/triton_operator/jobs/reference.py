@@ -16,12 +16,11 @@ from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
 from triton_operator.jobs.packages import packages_key
 from triton_operator.jobs.source import data_digest, source_paths, weights_digest
+from triton_operator.names import Body
 from triton_operator.resources import fixed_paths
-from triton_operator.resources.pod import JOB_TEMPORARY, claim_volume, input_mount
+from triton_operator.resources.volumes import JOB_TEMPORARY, Volumes, claim_volume, input_mount
 from triton_operator.resources.work import UserCode, Work
 
-Volumes = tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]
-"""Volumes and mounts."""
 LABELS = ("needs_labels",)
 """The field of a request that changes no batch: labels are kept if there are any, whether they are needed or not."""
 
@@ -67,24 +66,29 @@ def basis(spec: TritonDeploymentSpec) -> str:
     steps = [("steps", *spec.step_requirements)] if spec.step_requirements else []
     files = [*filter(None, [spec.conversion.requirements]), *steps]
     others = [spec.conversion.image, *spec.job_pod.env, *undeclared, *files, *source_paths(spec)]
-    return names.result_key("basis", _request(spec, ""), *sources, spec.device, *others, without=LABELS)
+    return names.result_key("basis", _request(spec), *sources, spec.device, *others, without=LABELS)
 
 
 def _full_request(context: Context, source: SourceResult) -> ReferenceRequest:
     """Return the request without its key, with the digests of the published files that it needs."""
-    return replace(
-        _request(context.spec, source.digest),
-        weights=weights_digest(context),
-        packages=packages_key(context, source),
-        data=data_digest(context),
-    )
+    return replace(_request(context.spec), **files_of_user_code(context, source))
 
 
-def _request(spec: TritonDeploymentSpec, source: str) -> ReferenceRequest:
-    """Return the request with the fields that the spec alone decides. ``source``: the source's digest."""
+def files_of_user_code(context: Context, source: SourceResult) -> dict[str, Any]:
+    """Return the fields of a request that name the published files which the user's code may read."""
+    return {
+        "source": source.digest,
+        "weights": weights_digest(context),
+        "packages": packages_key(context, source),
+        "data": data_digest(context),
+    }
+
+
+def _request(spec: TritonDeploymentSpec) -> ReferenceRequest:
+    """Return the request with the fields that the spec alone decides."""
     return ReferenceRequest(
         key="",
-        source=source,
+        source="",
         model=served_code(spec),
         dataloader=entrypoint(spec, spec.dataloader) if spec.dataloader else None,
         max_samples=spec.accuracy.max_samples,
@@ -182,21 +186,20 @@ def model_volumes(context: Context, source: SourceResult) -> Volumes:
     volumes, mounts = user_volumes(context, source)
     root = layout.source_directory(source.digest)
     folders = fixed_paths.mounts(context.spec, lambda model: root / Path(model.code).parent)
-    return (*volumes, *fixed_paths.volumes(context.spec, JOB_TEMPORARY)), (*mounts, *folders)
+    return (*volumes, *fixed_paths.scratch_volumes(context.spec, JOB_TEMPORARY)), (*mounts, *folders)
 
 
 def user_volumes(context: Context, source: SourceResult) -> Volumes:
     """Return volumes and mounts of the dataset, and mounts of the weights and the packages, if the spec has them."""
-    volumes, mounts = [], []
+    volumes, mounts = tuple[Body, ...](), list[Body]()
     if context.spec.mounted_dataset is not None:
         # The rest of the claim may hold what others keep there, now or once the pod runs.
-        folder = uris.split(context.spec.mounted_dataset.uri).path
-        volume, mount = claim_volume("data", context.spec.mounted_dataset.uri, layout.DATA_MOUNT / folder)
-        volumes, mounts = [volume], [mount | {"subPath": folder}]
+        uri = context.spec.mounted_dataset.uri
+        folder = uris.split(uri).path
+        volumes, (mount,) = claim_volume(context, "data", uri, layout.DATA_MOUNT / folder)
+        mounts.append(mount | {"subPath": folder})
     published = ((weights_digest(context), layout.WEIGHTS_MOUNT), (data_digest(context), layout.DATA_MOUNT))
-    for digest, mount_path in published:
-        if digest:
-            mounts.append(input_mount(layout.source_directory(digest)) | {"mountPath": str(mount_path)})
+    mounts += [input_mount(layout.source_directory(digest), at) for digest, at in published if digest]
     if packages := packages_key(context, source):
-        mounts.append(input_mount(layout.installed_packages(packages)) | {"mountPath": str(layout.PACKAGES_MOUNT)})
-    return tuple(volumes), tuple(mounts)
+        mounts.append(input_mount(layout.installed_packages(packages), layout.PACKAGES_MOUNT))
+    return volumes, tuple(mounts)

@@ -178,7 +178,8 @@ def _with_gpu(result: Any, gpu: NodeGpu) -> Any:
 
 def _observe(context: Context, work: AnyWork, jobs_of_key: Sequence[JobView], patience: float | None) -> _WorkState:
     """Return all that is observed and recorded of work without a result. ``jobs_of_key``: the Jobs of its key."""
-    observed, job_body = context.observed, job(context, work)
+    observed = context.observed
+    job_body = job(context, work)
     name = job_body["metadata"]["name"]
     job_view, recorded = observed.jobs.get(name), observed.failures.get(name)
     # Without another Job of the key, none reads; so no Job is built in vain.

@@ -14,7 +14,7 @@ from triton_operator.jobs.convert import spec_tuning
 from triton_operator.jobs.profile import load, measured_online_sweep, offline_sweep, tolerance
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.threads import shared_cpus
-from triton_operator.resources.private_server import LOOPBACK, reloading_sidecar
+from triton_operator.resources.private_server import LOOPBACK, sidecar
 from triton_operator.resources.server import private_inputs
 from triton_operator.resources.work import Client, Work
 
@@ -98,5 +98,5 @@ def search_work(
         # The server has to start first, and a point that runs when the time is spent is still finished.
         deadline_seconds=budget.seconds + spec.performance.active_deadline_seconds,
         candidate=attempt.name,
-        shape=Client(attempt, inputs, reloading_sidecar(context, attempt)),
+        shape=Client(attempt, inputs, sidecar(context, attempt, reloads=True)),
     )

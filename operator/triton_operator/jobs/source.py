@@ -12,7 +12,7 @@ from triton_operator import names
 from triton_operator.api.source import Source
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
-from triton_operator.resources.pod import claim_volume, secret_volume
+from triton_operator.resources.volumes import Volumes, claim_volume, secret_volume
 from triton_operator.resources.work import Download, Plain, Work
 
 T = TypeVar("T")
@@ -135,7 +135,7 @@ def _work(context: Context, source: Source, **fields: Any) -> SourceWork:
         **fields,
     )
     request = names.request_with_key("source", request, source.version, context.triton_deployment.uid, without=MESSAGES)
-    given = _volumes(source)
+    given = _volumes(context, source)
     return Work(
         stage="source",
         request=request,
@@ -144,12 +144,8 @@ def _work(context: Context, source: Source, **fields: Any) -> SourceWork:
     )
 
 
-def _volumes(source: Source) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
+def _volumes(context: Context, source: Source) -> Volumes:
     """Return volumes and mounts of the files, or of the credentials for the download, if it needs any."""
     if not uris.split(source.uri).is_remote:
-        pairs = [claim_volume("source", source.uri, layout.SOURCE_MOUNT)]
-    elif source.secret_ref is not None:
-        pairs = [secret_volume(source.secret_ref.name)]
-    else:
-        return (), ()
-    return tuple(volume for volume, _ in pairs), tuple(mount for _, mount in pairs)
+        return claim_volume(context, "source", source.uri, layout.SOURCE_MOUNT)
+    return secret_volume(source.secret_ref.name) if source.secret_ref is not None else ((), ())

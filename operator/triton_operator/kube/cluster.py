@@ -1,20 +1,24 @@
 """The Kubernetes API as the operator uses it: plain dicts in and out, and its own errors.
 
-ClusterError              a request failed
-├── RefusedError          it fails again until somebody changes something
-│   ├── InvalidError      400, 413, 415, 422: the object is not valid
-│   └── ForbiddenError    403: a quota, an admission policy, a missing rule
-├── NotFoundError         404, and 403 for new objects in a namespace that is being deleted
-├── ConflictError         409: what was observed is not the latest
-├── GoneError             410: the version of a watch is too old
-├── ServerError           any other answer, such as 500: the API server, or a webhook that it asked, failed at it
-└── DisconnectedError     the next request would fare no better
-    ├── NotLeaderError    this replica may not write (lease.py), so nothing was sent
-    └── UnavailableError  no answer; or 401 and 429, which are about the operator and not about an object
+ClusterError                  a request failed
+├── RefusedError              it fails again until somebody changes something
+│   ├── InvalidError          400, 413, 415, 422: the object is not valid
+│   ├── ForbiddenError        403: a quota, an admission policy, a missing rule
+│   └── ForeignError          the object is somebody else's, so it was not written (runtime/writing.py)
+├── NotFoundError             404, and 403 for new objects in a namespace that is being deleted
+├── ConflictError             409: what was observed is not the latest
+├── GoneError                 410: the version of a watch is too old
+├── NotYetError               another object has the name, and is about to be deleted (runtime/writing.py)
+├── ServerError               any other answer, such as 500: the API server, or a webhook that it asked, failed at it
+├── UnwrittenStatusError      the status was not written (runtime/reporting.py)
+│   └── StatusRefusedError    it was refused, so it is a RefusedError too
+└── DisconnectedError         the next request would fare no better
+    ├── NotLeaderError        this replica may not write (lease.py), so nothing was sent
+    └── UnavailableError      no answer; or 401 and 429, which are about the operator and not about an object
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from itertools import chain
 from typing import Any
@@ -29,7 +33,7 @@ from triton_operator.kube.connection import (
     TooLongError,
     configuration,
 )
-from triton_operator.kube.kinds import CONFIG_MAP, EVENT, LEASE, NODE, READING, TRITON_DEPLOYMENT, Kind, kind_of
+from triton_operator.kube.kinds import CONFIG_MAP, EVENT, LEASE, NODE, READING, TRITON_DEPLOYMENT, ApiKind, kind_of
 from triton_operator.kube.managed_fields import FIELD_MANAGER, as_applied
 from triton_operator.kube.pages import LONGEST_PAGE, pages
 
@@ -110,15 +114,12 @@ class UnavailableError(DisconnectedError):
 
 
 _ERRORS: dict[int, type[ClusterError]] = {
-    400: InvalidError,
+    **dict.fromkeys((400, 413, 415, 422), InvalidError),
     401: UnavailableError,
     403: ForbiddenError,
     404: NotFoundError,
     409: ConflictError,
     410: GoneError,
-    413: InvalidError,
-    415: InvalidError,
-    422: InvalidError,
     429: UnavailableError,
 }
 """The error of each status of an answer; any other status is a ServerError."""
@@ -164,7 +165,7 @@ class Cluster:
         other._may_write = may_write  # noqa: SLF001 - a copy of itself
         return other
 
-    def list_all(self, kind: Kind, namespace: str | None, page: int = PAGE) -> tuple[Iterator[dict[str, Any]], str]:
+    def list_all(self, kind: ApiKind, namespace: str | None, page: int = PAGE) -> tuple[Iterator[dict[str, Any]], str]:
         """The watched objects of a kind in a namespace (None: in all), and the resource version of the list.
 
         The iterator fetches page after page, so all objects are never in memory at once. It raises ClusterError.
@@ -184,7 +185,7 @@ class Cluster:
         # Every page is of the first one's version.
         return (item for page in chain((first,), found) for item in page["items"]), first["metadata"]["resourceVersion"]
 
-    def watch(self, kind: Kind, namespace: str | None, version: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    def watch(self, kind: ApiKind, namespace: str | None, version: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the changes after a resource version: ADDED, MODIFIED or DELETED, and the object.
 
         A BOOKMARK has only a version up to which every change was sent. The watch ends from time to time and is to be
@@ -207,14 +208,14 @@ class Cluster:
                     raise AnswerError(body.get("code", 500), body.get("message", ""))
                 yield event["type"], body
 
-    def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+    def get(self, kind: ApiKind, namespace: str, name: str) -> dict[str, Any] | None:
         """An object; None if it does not exist."""
         try:
             return self._call(kind, "get", _path(kind, namespace, name))
         except NotFoundError:
             return None
 
-    def serves(self, kind: Kind) -> bool:
+    def serves(self, kind: ApiKind) -> bool:
         """Whether the API server knows the kind. Every user may ask for that."""
         try:
             served = self._request(kind, "get", f"/apis/{kind.api_version}", _NOTHING, None, "application/json")
@@ -233,9 +234,8 @@ class Cluster:
     def node_labels(self, name: str) -> Mapping[str, str]:
         """The labels of a node; none if it is gone, or if the operator may not read nodes."""
         try:
-            found = self._call(
-                NODE, "list", _path(NODE, None), {"fieldSelector": f"metadata.name={name}", "limit": "1"}
-            )
+            query = {"fieldSelector": f"metadata.name={name}", "limit": "1"}
+            found = self._call(NODE, "list", _path(NODE, None), query)
         except ForbiddenError:
             return {}
         return next((each["metadata"].get("labels", {}) for each in found["items"]), {})
@@ -299,16 +299,14 @@ class Cluster:
             "propagationPolicy": "Background",
             "preconditions": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]},
         }
-        try:
+        with suppress(NotFoundError):
             self._call(kind, "delete", _path(kind, metadata["namespace"], metadata["name"]), body=options)
-        except NotFoundError:
-            return
 
-    def create(self, kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
+    def create(self, kind: ApiKind, body: dict[str, Any]) -> dict[str, Any]:
         """Create an object and return it as it is now. Raises ConflictError if the name is taken."""
         return self._call(kind, "create", _path(kind, body["metadata"]["namespace"]), _CREATED, body)
 
-    def try_create(self, kind: Kind, body: dict[str, Any]) -> None:
+    def try_create(self, kind: ApiKind, body: dict[str, Any]) -> None:
         """Ask the API server whether it would create an object, which it does not. Raises RefusedError if it would not.
 
         The operator has no right to it; `helm test` has (kinds.py).
@@ -317,7 +315,7 @@ class Cluster:
         path, query = _path(kind, body["metadata"]["namespace"]), _CREATED | {"dryRun": "All"}
         self._request(kind, "create", path, query, body, "application/json")
 
-    def replace(self, kind: Kind, body: dict[str, Any]) -> None:
+    def replace(self, kind: ApiKind, body: dict[str, Any]) -> None:
         """Replace exactly the version that was read. Raises ConflictError if it has changed since."""
         metadata = body["metadata"]
         self._call(kind, "update", _path(kind, metadata["namespace"], metadata["name"]), body=body)
@@ -334,7 +332,7 @@ class Cluster:
 
     def _call(
         self,
-        kind: Kind,
+        kind: ApiKind,
         verb: str,
         path: str,
         query: Mapping[str, str] = _NOTHING,
@@ -347,7 +345,7 @@ class Cluster:
 
     def _request(
         self,
-        kind: Kind,
+        kind: ApiKind,
         verb: str,
         path: str,
         query: Mapping[str, str],
@@ -370,7 +368,7 @@ class Cluster:
             raise RuntimeError(f"{verb} {resource} is not among the verbs of kinds.py, which the chart grants")
 
 
-def _path(kind: Kind, namespace: str | None, name: str = "") -> str:
+def _path(kind: ApiKind, namespace: str | None, name: str = "") -> str:
     """The path of an object, or without a name of all objects of the kind in the namespace (None: in all)."""
     group = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.api_version}"
     within = "" if namespace is None else f"/namespaces/{namespace}"

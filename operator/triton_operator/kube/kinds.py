@@ -7,7 +7,7 @@ from triton_operator import names
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
+class ApiKind:
     """A kind of the API, and the verbs used on it. Each is there once, so it is compared and hashed by identity."""
 
     api_version: str
@@ -45,30 +45,30 @@ _WATCHED = frozenset({"list", "watch"})
 # A server-side apply is a patch, and a create if the object is missing.
 _APPLIED = _WATCHED | {"get", "create", "patch"}
 
-TRITON_DEPLOYMENT = Kind(
+TRITON_DEPLOYMENT = ApiKind(
     names.API_VERSION, names.KIND, "tritondeployments", _WATCHED, frozenset({"patch"}), frozenset({"create"}), labels=""
 )
-JOB = Kind("batch/v1", "Job", "jobs", _WATCHED | {"create", "delete", "get"}, created=True)
-POD = Kind("v1", "Pod", "pods", _WATCHED)
-DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments", _APPLIED | {"delete"})
-SERVICE = Kind("v1", "Service", "services", _APPLIED)
-CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps", _APPLIED)
-CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED)
-NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED | {"delete"})
-DISRUPTION_BUDGET = Kind(
+JOB = ApiKind("batch/v1", "Job", "jobs", _WATCHED | {"create", "delete", "get"}, created=True)
+POD = ApiKind("v1", "Pod", "pods", _WATCHED)
+DEPLOYMENT = ApiKind("apps/v1", "Deployment", "deployments", _APPLIED | {"delete"})
+SERVICE = ApiKind("v1", "Service", "services", _APPLIED)
+CONFIG_MAP = ApiKind("v1", "ConfigMap", "configmaps", _APPLIED)
+CLAIM = ApiKind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED)
+NETWORK_POLICY = ApiKind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED | {"delete"})
+DISRUPTION_BUDGET = ApiKind(
     names.POLICY_API_VERSION, names.DISRUPTION_BUDGET, "poddisruptionbudgets", _APPLIED | {"delete"}
 )
 # Events have no labels. The most frequent ones are left out, because a pod's status says the same.
 _WARNINGS = "type=Warning,reason!=BackOff,reason!=FailedScheduling,reason!=Unhealthy"
-EVENT = Kind("v1", "Event", "events", _WATCHED | {"create"}, labels="", fields=_WARNINGS)
-LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases", frozenset({"create", "get", "update"}))
+EVENT = ApiKind("v1", "Event", "events", _WATCHED | {"create"}, labels="", fields=_WARNINGS)
+LEASE = ApiKind("coordination.k8s.io/v1", "Lease", "leases", frozenset({"create", "get", "update"}))
 """Used only in the operator's own namespace; no TritonDeployment has one."""
-NODE = Kind("v1", "Node", "nodes", frozenset({"list"}), labels="")
+NODE = ApiKind("v1", "Node", "nodes", frozenset({"list"}), labels="")
 """Nodes belong to the cluster: an operator for some namespaces, or with rbac.readNodes false, may not read them."""
 
-SCALED_OBJECT = Kind(names.KEDA_API_VERSION, names.SCALED_OBJECT, "scaledobjects", _APPLIED | {"delete"})
+SCALED_OBJECT = ApiKind(names.KEDA_API_VERSION, names.SCALED_OBJECT, "scaledobjects", _APPLIED | {"delete"})
 """KEDA's; used only where its CustomResourceDefinition is served and the installation names a Prometheus."""
-HTTP_ROUTE = Kind(names.GATEWAY_API_VERSION, names.HTTP_ROUTE, "httproutes", _APPLIED | {"delete"})
+HTTP_ROUTE = ApiKind(names.GATEWAY_API_VERSION, names.HTTP_ROUTE, "httproutes", _APPLIED | {"delete"})
 """The Gateway API's; used only where its CustomResourceDefinition is served and the installation allows it."""
 OPTIONAL = (SCALED_OBJECT, HTTP_ROUTE)
 """Kinds of other projects, which a cluster may lack. What becomes of such an object stalls nothing."""
@@ -83,11 +83,11 @@ READING = frozenset({"get", "list", "watch"})
 _BY_NAME = {(kind.api_version, kind.kind): kind for kind in (*ALL, *OPTIONAL)}
 
 
-def kind_of(body: dict[str, Any]) -> Kind:
+def kind_of(body: dict[str, Any]) -> ApiKind:
     """The kind of an object; raises KeyError if the operator does not know it."""
     return kind_named(body["apiVersion"], body["kind"])
 
 
-def kind_named(api_version: str, kind: str) -> Kind:
+def kind_named(api_version: str, kind: str) -> ApiKind:
     """The kind with a name; raises KeyError if the operator does not know it."""
     return _BY_NAME[api_version, kind]

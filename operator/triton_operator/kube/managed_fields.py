@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from triton_converters.contract.document import is_deeper
-from triton_operator.kube.kinds import Kind
+from triton_operator.kube.kinds import ApiKind
 from triton_operator.kube.nesting import LEVELS
 from triton_operator.names import Body
 
@@ -20,7 +20,7 @@ Fields = Mapping[str, Any]
 """A tree of fields (fieldsV1)."""
 
 
-def trimmed(kind: Kind, body: Body) -> Body:
+def trimmed(kind: ApiKind, body: Body) -> Body:
     """The body of a kind with its type, and without others' managed fields, which are half of its size.
 
     Of a kind that is not applied, what the operator created and updated goes too: an apply never removes it.

@@ -39,20 +39,29 @@ LEAST_BYTES = 1024
 
 @dataclass(frozen=True)
 class Entries:
-    """The entries of the ConfigMap, as far as they can be read. `Observed` says what each is."""
+    """The entries of the ConfigMap, as far as they can be read."""
 
     records: Mapping[str, Record] = field(default_factory=dict)
+    """The Jobs' results by ``<stage>.<key>``; in `Observed` also those of pods that ended since."""
     failures: Mapping[str, Failure] = field(default_factory=dict)
+    """The recorded failures, by the Job's name. The Job may be gone, or another one may have its name. Those of figures
+    have the name of their record."""
     damaged: Mapping[str, Damage] = field(default_factory=dict)
+    """The revisions that are not what was published, by their keys, as recorded."""
     promotions: Mapping[str, Promotion] = field(default_factory=dict)
+    """The recorded changes of the active revision, by the name of the Deployment that became active."""
     active_record: ActiveRecord | None = None
+    """The Deployment that was recorded as the active one; None: none was."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
-    claim: str = ""
+    """Entries that cannot be read: a newer version may have written them."""
+    recorded_claim: str = ""
+    """Name and uid, NAME/UID, of the claim that holds the recorded results; empty: not recorded."""
     history: History = field(default_factory=History)
+    """The states that served, as recorded."""
 
     def on_another_claim(self) -> "Entries":
         """Return what still holds once another claim is used, which has none of the results."""
-        return Entries(promotions=self.promotions, active_record=self.active_record, claim=self.claim)
+        return Entries(promotions=self.promotions, active_record=self.active_record, recorded_claim=self.recorded_claim)
 
 
 def read_entries(entries: Mapping[str, str]) -> Entries:
@@ -74,7 +83,7 @@ def read_entries(entries: Mapping[str, str]) -> Entries:
         promotions=promotions,
         active_record=active_record,
         unreadable=unreadable,
-        claim=entries.get(CLAIM, ""),
+        recorded_claim=entries.get(CLAIM, ""),
         history=history,
     )
 

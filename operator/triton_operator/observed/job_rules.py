@@ -111,7 +111,8 @@ def running_pod(job: JobFacts) -> Finding | None:
     pod = job.newest_pod
     if pod is None:
         return None
-    crash, is_searching = server_crash(pod), _is_searching(job, pod)
+    crash = server_crash(pod)
+    is_searching = _is_searching(job, pod)
     lasting_crash = crash if crash is not None and _is_lasting(crash, pod, is_searching) else None
     pending = (lasting_crash if is_searching else crash) or pod_trouble(pod, job.events) or _rerun_trouble(job)
     return Finding(failure=lasting_crash, pending=pending)

@@ -6,6 +6,8 @@ sentences are read in `refusal`.
 
 import re
 
+from triton_operator.names import INCOMING
+
 _INSUFFICIENT = re.compile(r"Insufficient ([\w./-]*\w)")
 _QUOTA = re.compile(r"requests\.([\w./-]+)=")
 _HINTS = (
@@ -37,4 +39,4 @@ def lacks_directory(message: str) -> bool:
 
 def is_of_incoming(message: str) -> bool:
     """Whether the kubelet names the volume that user code writes to."""
-    return '"incoming"' in message
+    return f'"{INCOMING}"' in message

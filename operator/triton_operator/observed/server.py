@@ -81,7 +81,8 @@ class ServerView:
 def server_view(body: Mapping[str, Any], pods: Iterable[PodView], events: Sequence[Mapping[str, Any]]) -> ServerView:
     """Read a revision's Deployment, its pods among `pods`, and Events about them."""
     metadata, status = body["metadata"], body.get("status", {})
-    name, notes = metadata["name"], metadata.get("annotations", {})
+    name = metadata["name"]
+    notes = metadata.get("annotations", {})
     revision = metadata.get("labels", {}).get(names.KEY_LABEL, "")
     # The trouble of an evicted pod's successor says more than the eviction.
     own_pods = sorted((pod for pod in pods if pod.server == name), key=lambda pod: pod.is_disrupted)
@@ -131,7 +132,8 @@ def _troubles(
 
 
 def _is_ready(body: Mapping[str, Any]) -> bool:
-    desired, status = _desired_replicas(body), body.get("status", {})
+    desired = _desired_replicas(body)
+    status = body.get("status", {})
     is_current = status.get("observedGeneration") == body["metadata"].get("generation")
     return bool(is_current and 0 < desired <= min(status.get("updatedReplicas", 0), status.get("readyReplicas", 0)))
 

@@ -7,14 +7,11 @@ from typing import Any
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_operator import names
-from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.observed.entries import Entries, read_entries, read_moves
-from triton_operator.observed.failures import Damage, Failure
+from triton_operator.observed.failures import Failure
 from triton_operator.observed.gpu import NO_GPU, NodeGpu, Nodes
-from triton_operator.observed.history import History
 from triton_operator.observed.job import JobView, job_view
 from triton_operator.observed.pod import pod_view
-from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.record import Record
 from triton_operator.observed.revision import is_server_name
 from triton_operator.observed.routes import RouteView, route_view
@@ -26,33 +23,16 @@ PRIVATE = ("profile", "search")
 """The stages whose pods have a server, and so the GPU that their figures are of."""
 
 
-@dataclass(frozen=True)
-class Observed:
-    """A snapshot of the children."""
+@dataclass(frozen=True, kw_only=True)
+class Observed(Entries):
+    """A snapshot of the children, and what is recorded of them."""
 
     jobs: Mapping[str, JobView]
     servers: Mapping[str, ServerView]
-    records: Mapping[str, Record]
-    """The Jobs' results by ``<stage>.<key>``, from the results ConfigMap and from pods that ended since."""
-    failures: Mapping[str, Failure]
-    """The recorded failures, by the Job's name. The Job may be gone, or another one may have its name. Those of figures
-    have the name of their record."""
-    damaged: Mapping[str, Damage]
-    """The revisions that are not what was published, by their keys, as recorded."""
-    promotions: Mapping[str, Promotion]
-    """The recorded changes of the active revision, by the name of the Deployment that became active."""
-    active_record: ActiveRecord | None
-    """The Deployment that was recorded as the active one; None: none was."""
-    unreadable: Mapping[str, str]
-    """Entries of the results ConfigMap that cannot be read: a newer version may have written them."""
     routed_server: str | None
     """Name of the Deployment that the Service points to."""
     claim: Mapping[str, Any] | None
     """The repository claim; None: there is none yet."""
-    recorded_claim: str
-    """Name and uid, NAME/UID, of the claim that holds the recorded results; empty: not recorded."""
-    history: History
-    """The states that served, as recorded."""
     neighbours: tuple[str, ...]
     """Names of the other TritonDeployments that use the same claim."""
     gpu_product_exists: bool | None
@@ -120,23 +100,16 @@ def observe(
     jobs = [_without_result_of_other_claim(job_view(job, pods, events), claim_name) for job in by_kind.get("Job", [])]
     results = _object_named(by_kind.get("ConfigMap", []), names.results(owner_name)) or {}
     entries = read_entries(results.get("data") or {})
-    if _is_other_claim(entries.claim, claim_name, claim):
+    if _is_other_claim(entries.recorded_claim, claim_name, claim):
         entries = entries.on_another_claim()
         jobs = [_job_to_repeat(job) if claim is not None and _is_older(job.body, claim) else job for job in jobs]
     service = _object_named(by_kind.get("Service", []), owner_name) or {}
     return Observed(
+        **vars(entries) | {"records": _records(entries, jobs, nodes.gpus)},
         jobs={job.name: job for job in jobs},
         servers={body["metadata"]["name"]: server_view(body, pods, events) for body in by_kind.get("Deployment", [])},
-        records=_records(entries, jobs, nodes.gpus),
-        failures=entries.failures,
-        damaged=entries.damaged,
-        promotions=entries.promotions,
-        active_record=entries.active_record,
-        unreadable=entries.unreadable,
         routed_server=service.get("spec", {}).get("selector", {}).get(names.SERVER_LABEL),
         claim=claim,
-        recorded_claim=entries.claim,
-        history=entries.history,
         neighbours=tuple(sorted(neighbours)),
         gpu_product_exists=nodes.has_product,
         scaled_object=_first_name(by_kind.get(names.SCALED_OBJECT, [])),
@@ -218,7 +191,7 @@ def _without_result_of_other_claim(job: JobView, claim_name: str) -> JobView:
     """The Job, without its result if that is on another claim than the one that is used now."""
     volumes = job.body["spec"].get("template", {}).get("spec", {}).get("volumes", [])
     claims = {each["name"]: each.get("persistentVolumeClaim", {}).get("claimName") for each in volumes}
-    is_on_claim = claims.get("repository") in (claim_name, None) or not claim_name
+    is_on_claim = claims.get(names.REPOSITORY) in (claim_name, None) or not claim_name
     return job if is_on_claim else replace(job, record=None, cut=False)
 
 

@@ -6,13 +6,12 @@ requests to it, and drains end one of its servers at a time.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import HISTORY
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
-from triton_operator.effects import Effects, Statement
+from triton_operator.effects import AddOn, Effects, Statement
 from triton_operator.observed.history import History
 from triton_operator.planning.conditions import Outline, outline_of
 from triton_operator.planning.recording import remembered
@@ -64,6 +63,11 @@ class Draft:
             requeue_after=(*self.requeue_after, requeue_after) if requeue_after else self.requeue_after,
         )
 
+    def with_add_on(self, add_on: AddOn) -> "Draft":
+        """Return the draft with this object, and what is told of it."""
+        effects = Effects((add_on.body,)) if add_on.body is not None else Effects()
+        return self.plus(effects, add_on.condition, add_on.again_after)
+
 
 def first_draft(context: Context, progress: Progress) -> Draft:
     """Return the draft with what the steps of the flow want."""
@@ -86,7 +90,7 @@ def restore_active(context: Context, draft: Draft) -> Draft:
     return draft if context.active_server in made else draft.plus(restore_deployment(context))
 
 
-def keep_server(context: Context, draft: Draft) -> Draft:
+def keep_service(context: Context, draft: Draft) -> Draft:
     """Keep the Service of the active revision while the target is not known yet."""
     if draft.progress.is_rolled_out:
         return draft
@@ -123,25 +127,25 @@ def continue_trials(context: Context, draft: Draft) -> Draft:
 
 def scale_active(context: Context, draft: Draft) -> Draft:
     """Have KEDA scale the active revision."""
-    scaled = scale.scale(context, serve.is_measuring_active(context, draft.progress), draft.canary.share)
-    return draft.plus(_object_effects(scaled.scaled_object), scaled.condition, scaled.again_after)
+    return draft.with_add_on(
+        scale.scale(context, serve.is_measuring_active(context, draft.progress), draft.canary.share)
+    )
 
 
 def route_requests(context: Context, draft: Draft) -> Draft:
     """Have the Gateway API lead requests to the Services."""
-    routing = route.route(context, draft.canary.share)
-    return draft.plus(_object_effects(routing.http_route), routing.condition, routing.again_after)
+    return draft.with_add_on(route.route(context, draft.canary.share))
 
 
 def spare_servers(context: Context, draft: Draft) -> Draft:
     """Let a drain end one of several servers at a time."""
-    return draft.plus(_object_effects(disruption_budget(context)))
+    return draft.with_add_on(AddOn(body=disruption_budget(context)))
 
 
 ALWAYS: tuple[Callable[[Context, Draft], Draft], ...] = (
     note_damages,
     restore_active,
-    keep_server,
+    keep_service,
     scale_active,
     route_requests,
     spare_servers,
@@ -150,7 +154,3 @@ ALWAYS: tuple[Callable[[Context, Draft], Draft], ...] = (
     continue_trials,
 )
 """What is done after the flow, in this order."""
-
-
-def _object_effects(body: dict[str, Any] | None) -> Effects:
-    return Effects((body,)) if body is not None else Effects()

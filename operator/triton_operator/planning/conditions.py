@@ -199,7 +199,9 @@ def _summary(context: Context, progress: Progress, outline: Outline) -> list[Sta
     """The conditions that summarize: Ready, Reconciling and Stalled as kstatus reads them, and UpToDate."""
     stages, facts, soaks = outline.stages, outline.facts, progress.soaks
     decisive = _decisive_statement(progress, stages)
-    current_standing, current_activity, truths = standing(facts), activity(facts), summary_truths(facts)
+    current_standing = standing(facts)
+    current_activity = activity(facts)
+    truths = summary_truths(facts)
     obstacle = soaks if current_activity is Activity.SOAKS and soaks is not None else decisive
     reconciling = Statement("Reconciling", truths["Reconciling"], *_activity_reason(current_activity, obstacle))
     stalled = replace(decisive, type="Stalled", status=True) if truths["Stalled"] else CLEAR

@@ -77,7 +77,8 @@ def availability(context: Context) -> Iterator[Statement]:
 
 def _judged(context: Context, trial: Trial) -> Iterator[dict[str, Any]]:
     """Yield what a soak and the end of a canary need, their records first."""
-    observed, effects = context.observed, release(context).effects
+    observed = context.observed
+    effects = release(context).effects
     if trial.goes_on or trial.undoes:
         effects += trial.effects
     # What failed is what the spec asked for before it was refused.
@@ -96,14 +97,16 @@ def _judged(context: Context, trial: Trial) -> Iterator[dict[str, Any]]:
         # Nobody knows what else the user wants to keep.
         kept = effects + Effects(needed=frozenset(observed.records), failures=observed.failures)
         entries = retained(context, kept, observed.history)
-        yield results_config_map(context, replace(entries, claim=observed.recorded_claim))
+        yield results_config_map(context, replace(entries, recorded_claim=observed.recorded_claim))
     yield from effects.objects
 
 
 def _given_back(context: Context) -> Iterator[dict[str, Any]]:
     """Yield what gives the active revision the replicas that it needs, and the requests that a canary had."""
-    observed, server = context.observed, context.active_server or ""
-    active, route = observed.servers.get(server), observed.http_route
+    observed = context.observed
+    server = context.active_server or ""
+    active = observed.servers.get(server)
+    route = observed.http_route
     if active is not None and active.makes_way_for:
         target = observed.servers.get(active.makes_way_for)
         stopped = scaled(context, target, 0) if target is not None else None
@@ -118,7 +121,8 @@ def _given_back(context: Context) -> Iterator[dict[str, Any]]:
 
 def _missing(context: Context) -> Iterator[dict[str, Any]]:
     """Yield what the active revision lacks to answer requests, or an empty record if nothing of it is on a claim."""
-    server, observed = context.active_server, context.observed
+    server = context.active_server
+    observed = context.observed
     if not (observed.has_results or observed.servers or context.triton_deployment.status.serving):
         yield results_config_map(context, Entries())
     if server is None:

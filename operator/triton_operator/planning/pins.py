@@ -26,7 +26,8 @@ def pinned_images(triton_deployment: TritonDeployment, history: History, setting
     Those that were chosen before somebody asked for others do not count. Neither do those that the installation no
     longer allows: the history is read from a ConfigMap that people of the namespace may edit.
     """
-    digest, request = basis(triton_deployment.spec), triton_deployment.update_images
+    digest = basis(triton_deployment.spec)
+    request = triton_deployment.update_images
     earlier = filter(None, (triton_deployment.status.images, *_recorded_images(history.served)))
     matching = (
         each

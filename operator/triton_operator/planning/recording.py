@@ -35,7 +35,8 @@ def remembered(
 
 def _lost(context: Context, history: History) -> Revision | None:
     """The active revision, if its results were lost, but not its files; None: they are recorded, or both are lost."""
-    name, claim = record_name("convert", context.active_revision), context.observed.claim
+    name = record_name("convert", context.active_revision)
+    claim = context.observed.claim
     view = context.observed.servers.get(context.active_server or "")
     if claim is None or view is None or name in context.observed.records or name in history.records:
         return None

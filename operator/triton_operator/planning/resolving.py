@@ -59,7 +59,8 @@ def with_resolved_spec(context: Context) -> Context:
     if not asks_source and not any(map(takes_defaults, context.spec.models)):
         return context
     digest = names.digest([context.pins.spec_digest, context.images.server], 16)
-    recorded, source_result = _recorded_choice(context, digest), told_by(context, source_work(context))
+    recorded = _recorded_choice(context, digest)
+    source_result = told_by(context, source_work(context))
     if source_result is None and asks_source:
         return replace(context, resolved=recorded)
     findings = _findings(context, digest, recorded, found_models(context, source_result) if source_result else {})

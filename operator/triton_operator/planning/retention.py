@@ -46,7 +46,7 @@ def retained(context: Context, effects: Effects, history: History) -> Entries:
         promotions=_promotions(context, effects.promotions),
         active_record=effects.active_record or observed.active_record,
         unreadable=observed.unreadable,
-        claim=_claim(context),
+        recorded_claim=_claim(context),
         history=history,
     )
     records = _records(context, effects, history, _texts(entries))

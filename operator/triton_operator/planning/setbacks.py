@@ -215,7 +215,8 @@ def _with(
     owner: Body, status: TritonDeploymentStatus, told: Iterable[Statement], now: datetime
 ) -> TritonDeploymentStatus:
     """The status with other conditions in the place of its own."""
-    generation, stored = owner["metadata"]["generation"], parse_status(owner).conditions
+    generation = owner["metadata"]["generation"]
+    stored = parse_status(owner).conditions
     new = conditions_of(told, stored, generation, now)
     merged = {each.type: each for each in (*status.conditions, *new)}.values()
     return status.model_copy(

@@ -75,7 +75,8 @@ def status_of(
     ranking, searches = (progress.ranking, progress.searches) if isinstance(progress, Searched) else ((), ())
     server = soak.back_to or context.active_server
     serving, accuracy, performance = _active_part(context, progress, server)
-    recorded, new_images = _recorded_source_status(context, progress), newer_images(context)
+    recorded = _recorded_source_status(context, progress)
+    new_images = newer_images(context)
     status = TritonDeploymentStatus(
         observed_generation=context.triton_deployment.generation,
         conditions=conditions(context, progress, outline, optional_conditions, new_images),
@@ -123,7 +124,8 @@ def status_of_target(context: Context, progress: Progress, record: ActiveRecord 
 def _source(context: Context, progress: Progress) -> SourceStatus | None:
     if not isinstance(progress, Sourced):
         return None
-    result, version = progress.source, context.spec.source.version
+    result = progress.source
+    version = context.spec.source.version
     return SourceStatus(
         digest=f"sha256:{result.digest}",
         version=version,
@@ -245,7 +247,8 @@ def _active_part(context: Context, progress: Progress, server: str | None) -> Ac
 
 def _target_part(context: Context, progress: TargetRolledOut) -> ActivePart | None:
     """What the status tells of the target once it is active; None: it was not measured."""
-    rollout, attempt = progress.rollout, progress.target
+    rollout = progress.rollout
+    attempt = progress.target
     sweep, best, profile = rollout.measured.result, rollout.measured.best, attempt.profile
     if sweep is None or best is None:
         return None
@@ -288,7 +291,8 @@ def _last_status_of(context: Context, server: str | None) -> TritonDeploymentSta
     none. Where nothing tells of the server, as after statuses that were refused while the Service moved, no figures are
     better than those of another server.
     """
-    last, record = context.triton_deployment.status, context.observed.active_record
+    last = context.triton_deployment.status
+    record = context.observed.active_record
     if record is not None and record.server == server and record.status is not None:
         # The Service moved to it, and no status tells of that yet.
         return parse_status({"status": record.status})
@@ -336,7 +340,8 @@ def _rows(context: Context, attempt: Attempt, rows: Sequence[Row]) -> list[RowSt
 def _environment(context: Context, server: str, attempt: Attempt, sweep: MeasureResult) -> EnvironmentStatus:
     assert attempt.profile is not None
     profile = attempt.profile
-    client_environment, view = sweep.environment, context.observed.servers.get(server)
+    client_environment = sweep.environment
+    view = context.observed.servers.get(server)
     performance = context.triton_deployment.status.performance
     recorded_digest = performance.environment.image_digest if performance and performance.environment else ""
     return EnvironmentStatus(

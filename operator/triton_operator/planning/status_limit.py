@@ -5,26 +5,27 @@ not lost: the results ConfigMap holds each Job's whole result, and the Job's log
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from triton_converters.contract.text import shortened
 from triton_operator.api.status import CandidateStatus, TritonDeploymentStatus
 
 LIMIT_BYTES = 32 * 1024
 """The largest status, in bytes of JSON: the statuses of 1,000 objects are 32 MiB for every watcher then."""
+Reduction = Callable[[TritonDeploymentStatus], TritonDeploymentStatus]
+"""What leaves out a part of a status."""
 
 
 def within_limit(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
     """Return the status. If it is too large, its least useful parts are left out one by one until it fits."""
-    steps: tuple[Callable[[TritonDeploymentStatus], TritonDeploymentStatus], ...] = (
-        _with_candidates(lambda each: _with_metrics(each, 3)),
-        _with_candidates(lambda each: each.model_copy(update={"message": shortened(each.message, 160)})),
-        _with_searches(160),
-        _with_conditions(160),
+    steps = (
+        _of_each("candidates", lambda each: _with_metrics(each, 3)),
+        *(_of_each(field, _with_message(160)) for field in ("candidates", "search", "conditions")),
         _with_tensors(16),
-        _with_candidates(lambda each: _with_metrics(each, 0)),
-        _with_candidates(lambda each: each.model_copy(update={"message": shortened(each.message, 40)})),
+        _of_each("candidates", lambda each: _with_metrics(each, 0)),
+        _of_each("candidates", _with_message(40)),
         _with_tensors(0),
-        _with_conditions(80),
+        _of_each("conditions", _with_message(80)),
     )
     for step in steps:
         if size(status) <= LIMIT_BYTES:
@@ -38,10 +39,14 @@ def size(status: TritonDeploymentStatus) -> int:
     return len(status.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=True).encode())
 
 
-def _with_candidates(
-    change: Callable[[CandidateStatus], CandidateStatus],
-) -> Callable[[TritonDeploymentStatus], TritonDeploymentStatus]:
-    return lambda status: status.model_copy(update={"candidates": [change(each) for each in status.candidates]})
+def _of_each(field: str, change: Callable[[Any], Any]) -> Reduction:
+    """Return what changes all elements of a field."""
+    return lambda status: status.model_copy(update={field: [change(each) for each in getattr(status, field)]})
+
+
+def _with_message(length: int) -> Callable[[Any], Any]:
+    """Return what cuts the message of a candidate, a search or a condition."""
+    return lambda each: each.model_copy(update={"message": shortened(each.message, length)})
 
 
 def _with_metrics(candidate: CandidateStatus, most: int) -> CandidateStatus:
@@ -50,7 +55,7 @@ def _with_metrics(candidate: CandidateStatus, most: int) -> CandidateStatus:
     return candidate.model_copy(update={"metrics": metrics, "omitted_metrics": omitted or None})
 
 
-def _with_tensors(most: int) -> Callable[[TritonDeploymentStatus], TritonDeploymentStatus]:
+def _with_tensors(most: int) -> Reduction:
     """Return what leaves out all but the first ``most`` inputs and outputs of a signature, and counts the rest."""
 
     def change(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
@@ -60,21 +65,5 @@ def _with_tensors(most: int) -> Callable[[TritonDeploymentStatus], TritonDeploym
         omitted = (signature.omitted or 0) + len(signature.inputs) - len(inputs) + len(signature.outputs) - len(outputs)
         shorter = signature.model_copy(update={"inputs": inputs, "outputs": outputs, "omitted": omitted or None})
         return status.model_copy(update={"signature": shorter})
-
-    return change
-
-
-def _with_searches(length: int) -> Callable[[TritonDeploymentStatus], TritonDeploymentStatus]:
-    def change(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
-        shorter = [each.model_copy(update={"message": shortened(each.message, length)}) for each in status.search]
-        return status.model_copy(update={"search": shorter})
-
-    return change
-
-
-def _with_conditions(length: int) -> Callable[[TritonDeploymentStatus], TritonDeploymentStatus]:
-    def change(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
-        shorter = [each.model_copy(update={"message": shortened(each.message, length)}) for each in status.conditions]
-        return status.model_copy(update={"conditions": shorter})
 
     return change

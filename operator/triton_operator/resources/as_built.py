@@ -17,15 +17,14 @@ from triton_converters.contract.upkeep_requests import CheckRequest
 from triton_operator import names
 from triton_operator.api.fixed_paths import is_free
 from triton_operator.context import Context
+from triton_operator.names import REPOSITORY
 from triton_operator.observed.pod import CHECK, SERVE, SERVER
-from triton_operator.resources import fixed_paths, pod
+from triton_operator.resources import fixed_paths, pod, volumes
 from triton_operator.resources.claim import other_owner
 from triton_operator.resources.server import CHECK_COMMAND, FIXED_MODELS, HTTP_PORT, POD_UID, RESTRICTIONS, UNWRITTEN
 from triton_operator.resources.start_probe import WAIT, start_probe
 
 Template = Mapping[str, Any]
-REPOSITORY = "repository"
-"""Name of the volume that is the claim."""
 LONGEST_PLACE = 200
 """The longest name of a field in a refusal, in bytes: whoever wrote the record wrote it too."""
 
@@ -105,11 +104,11 @@ def _strange(value: Any, shape: Any, place: str) -> Iterator[str]:
         yield place
 
 
-def _shape(server_names: ServerNames, volumes: tuple[Any, ...]) -> dict[str, Any]:
+def _shape(server_names: ServerNames, pod_volumes: tuple[Any, ...]) -> dict[str, Any]:
     """What every version of the operator has built: the fields by their names, with ? after one that may be missing.
 
-    A tuple is a list of exactly these items, a function is a test, and any other value is the only one. ``volumes``:
-    the shapes of the pod's volumes.
+    A tuple is a list of exactly these items, a function is a test, and any other value is the only one.
+    ``pod_volumes``: the shapes of the pod's volumes.
     """
     key, revision = server_names.key, layout.revision_directory(server_names.key)
     part = {"name": REPOSITORY, "mountPath": str(revision), "subPath": _below(revision), "readOnly": True}
@@ -127,7 +126,9 @@ def _shape(server_names: ServerNames, volumes: tuple[Any, ...]) -> dict[str, Any
         "args": _serves(key),
         "volumeMounts": _all(
             lambda mount: (
-                mount in (part, pod.SHARED_MEMORY, pod.TEMPORARY) or _holds_engines(mount) or _is_of_a_step(key, mount)
+                mount in (part, volumes.SHARED_MEMORY, volumes.TEMPORARY)
+                or _holds_engines(mount)
+                or _is_of_a_step(key, mount)
             )
         ),
         "ports?": _all(lambda port: isinstance(port, dict) and set(port) == {"name", "containerPort"}),
@@ -144,7 +145,7 @@ def _shape(server_names: ServerNames, volumes: tuple[Any, ...]) -> dict[str, Any
             "terminationGracePeriodSeconds?": _is_free,
             "initContainers": (container | check,),
             "containers": (container | server,),
-            "volumes": volumes,
+            "volumes": pod_volumes,
         }
         | {f"{field}?": _is_free for field in PLACEMENT},
     }
@@ -187,18 +188,18 @@ USER = {
 }
 VOLUMES = (
     {"name": REPOSITORY, "persistentVolumeClaim": {"claimName": _is_text, "readOnly": True}},
-    {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": _is_text}},
-    {"name": "tmp", "emptyDir": {"sizeLimit": _is_text}},
+    {"name": volumes.SHARED_MEMORY["name"], "emptyDir": {"medium": "Memory", "sizeLimit": _is_text}},
+    {"name": volumes.TEMPORARY["name"], "emptyDir": {"sizeLimit": _is_text}},
 )
 
-OTHERS = (pod.ENGINES, {"name": fixed_paths.SCRATCH, "emptyDir": {"sizeLimit": pod.SERVER_TEMPORARY}})
+OTHERS = (volumes.ENGINES, volumes.empty_directory(volumes.SCRATCH, volumes.SERVER_TEMPORARY))
 
 
 def _volumes(template: Template) -> tuple[Any, ...]:
     """The shapes of the volumes: that of engines, and that which steps write to, only some servers have."""
     spec = template.get("spec")
-    volumes = spec.get("volumes") if isinstance(spec, dict) else None
-    return (*VOLUMES, *(each for each in OTHERS if isinstance(volumes, list) and each in volumes))
+    found = spec.get("volumes") if isinstance(spec, dict) else None
+    return (*VOLUMES, *(each for each in OTHERS if isinstance(found, list) and each in found))
 
 
 def _all(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -284,7 +285,7 @@ def _empties(arguments: list[str]) -> bool:
 
 def _holds_engines(mount: Any) -> bool:
     """Whether an entry mounts the pod's own directory of engines."""
-    if not isinstance(mount, dict) or set(mount) != {"name", "mountPath"} or mount["name"] != pod.ENGINES["name"]:
+    if not isinstance(mount, dict) or set(mount) != {"name", "mountPath"} or mount["name"] != volumes.ENGINES["name"]:
         return False
     place = str(mount["mountPath"])
     return place.startswith(f"{layout.ROOT / 'caches'}/") and not {"", ".", ".."} & set(place.split("/")[1:])
@@ -298,7 +299,7 @@ def _is_of_a_step(key: str, mount: Any) -> bool:
     path, below = mount["mountPath"], mount["subPath"]
     if not is_free(path):
         return False
-    if mount["name"] == fixed_paths.SCRATCH:
+    if mount["name"] == volumes.SCRATCH:
         return fields == {"name", "mountPath", "subPath"} and path == f"/{below}"
     inside = below.startswith(f"{_below(layout.model_repository(key))}/") and not {"", ".", ".."} & {*below.split("/")}
     return mount == {"name": REPOSITORY, "mountPath": path, "subPath": below, "readOnly": True} and inside

@@ -32,7 +32,8 @@ def _is_retained(context: Context) -> bool:
 
     Whoever retained it may be somebody else than the author of this object.
     """
-    metadata, uid = (context.observed.claim or {}).get("metadata", {}), context.triton_deployment.uid
+    metadata = (context.observed.claim or {}).get("metadata", {})
+    uid = context.triton_deployment.uid
     owned = any(each["uid"] == uid for each in metadata.get("ownerReferences", ()))
     released = (metadata.get("annotations") or {}).get(names.RELEASE_ANNOTATION) == uid
     return bool(metadata) and not owned and not released
@@ -75,7 +76,8 @@ def made_for(context: Context) -> str:
 
 def kept(context: Context) -> str:
     """What the claim keeps although the spec differs, in words; empty if nothing that a user must know."""
-    existing, is_made = context.observed.claim, context.spec.repository.claim_name is None
+    existing = context.observed.claim
+    is_made = context.spec.repository.claim_name is None
     fields = _kept_fields(context, existing) if existing is not None and is_made else ""
     return "; ".join(filter(None, (fields, _kept_for_good(context))))
 
@@ -96,7 +98,8 @@ def _kept_for_good(context: Context) -> str:
 
 def _kept_fields(context: Context, existing: Mapping[str, Any]) -> str:
     """What the claim keeps although the spec's template differs."""
-    template, spec = _template(context), existing["spec"]
+    template = _template(context)
+    spec = existing["spec"]
     fields = []
     if template.storage_class_name not in ("", spec.get("storageClassName", "")):
         fields.append(f"storageClassName {spec.get('storageClassName') or '(none)'}")

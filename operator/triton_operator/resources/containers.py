@@ -17,45 +17,18 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.names import Body
 from triton_operator.observed.pod import RUN
-from triton_operator.resources import fixed_paths, pod
-from triton_operator.resources.claim import claim_size
+from triton_operator.resources import fixed_paths, pod, volumes
+from triton_operator.resources.pod import PodContainers
 from triton_operator.resources.private_server import private_image
-from triton_operator.resources.work import (
-    AnyWork,
-    Client,
-    Download,
-    Pip,
-    Plain,
-    Replay,
-    UserCode,
-)
+from triton_operator.resources.volumes import read_only
+from triton_operator.resources.work import AnyWork, Client, Download, Pip, Plain, Replay, UserCode
 
-COPIED_CONVERTERS = str(layout.CONVERTERS_MOUNT)
-CONVERTERS_MOUNT = {"name": "converters", "mountPath": COPIED_CONVERTERS}
-"""The mount of the converters for an image that lacks them."""
 TENSORRT_CHECK = "tensorrt"
 """Name of the container that compares TensorRT versions."""
 PREPARE = "prepare"
 """Name of the container before `run`, which makes sure of its inputs."""
-INCOMING_MOUNT = {"name": "incoming", "mountPath": str(layout.INCOMING_MOUNT)}
-OWN_TEMPORARY = {"name": "own-tmp", "mountPath": pod.TEMPORARY["mountPath"]}
-"""The /tmp of the other containers in a pod with `run`."""
-CLIENT_TEMPORARY = {"name": "client-tmp", "mountPath": pod.TEMPORARY["mountPath"]}
-"""The /tmp of the client of a private server. The server, whose model is a program too, has another."""
 SAFE_PATH = {"PYTHONSAFEPATH": "1"}
 """Keeps Python from importing modules of the working directory, which in our images is /tmp."""
-
-
-@dataclass(frozen=True)
-class Containers:
-    """The containers of a Job's pod, and what they need of it."""
-
-    first: Sequence[Body]
-    """The init containers, in the order in which they start."""
-    main: Body
-    """The container that publishes the result."""
-    volumes: Sequence[Body]
-    """The volumes besides the claim and the /tmp that every pod has."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +45,7 @@ class _Program:
         return self.name == RUN
 
 
-def containers(context: Context, work: AnyWork) -> Containers:
+def containers(context: Context, work: AnyWork) -> PodContainers:
     """The containers of the work's shape."""
     match work.shape:
         case UserCode() | Pip():
@@ -99,84 +72,93 @@ def _tensorrt_version(work: AnyWork) -> str:
     return work.shape.attempt.tensorrt_version if isinstance(work.shape, Client) else ""
 
 
-def _alone(context: Context, work: AnyWork, shape: Plain | Download) -> Containers:
-    mounts = [pod.repository_mount(read_only=False), pod.TEMPORARY, *shape.mounts]
+def _alone(context: Context, work: AnyWork, shape: Plain | Download) -> PodContainers:
+    mounts = [volumes.repository_mount(), volumes.TEMPORARY, *shape.mounts]
     main = _Program(work.stage, [work.stage, work.request.to_json()], mounts)
-    return Containers([], _container(context, work, main), shape.volumes)
+    return _of_job(context, [], _container(context, work, main), shape.volumes)
 
 
-def _reads(context: Context, work: AnyWork, shape: Replay) -> Containers:
+def _reads(context: Context, work: AnyWork, shape: Replay) -> PodContainers:
     command = ["publish"] if shape.boxed else []
-    mounts = [pod.repository_mount(read_only=False), pod.TEMPORARY]
+    mounts = [volumes.repository_mount(), volumes.TEMPORARY]
     main = _Program(work.stage, [*command, work.stage, work.request.to_json()], mounts)
-    return Containers([], _container(context, work, main), [])
+    return _of_job(context, [], _container(context, work, main), [])
 
 
-def _around_code(context: Context, work: AnyWork, shape: UserCode | Pip) -> Containers:
+def _around_code(context: Context, work: AnyWork, shape: UserCode | Pip) -> PodContainers:
     """The user's code, or pip: neither needs a server, and an image of another's gets our converters."""
-    imports = [CONVERTERS_MOUNT] if _copies_converters(context, work) else []
+    imports = [volumes.CONVERTERS_MOUNT] if _copies_converters(context, work) else []
     # The workers of PyTorch's DataLoader hand their batches over in /dev/shm.
     shares = isinstance(shape, UserCode)
     inputs = shape.inputs if isinstance(shape, UserCode) else ()
     run = [
-        *map(pod.input_mount, inputs),
-        INCOMING_MOUNT,
-        pod.TEMPORARY,
+        *map(volumes.input_mount, inputs),
+        volumes.INCOMING_MOUNT,
+        volumes.TEMPORARY,
         *shape.mounts,
-        *map(_read_only, imports),
-        *([pod.SHARED_MEMORY] if shares else []),
+        *map(read_only, imports),
+        *([volumes.SHARED_MEMORY] if shares else []),
     ]
-    prepare = [pod.repository_mount(read_only=True), INCOMING_MOUNT, OWN_TEMPORARY, *imports]
-    dataset = context.spec.mounted_dataset if isinstance(shape, UserCode) else None
-    if dataset is not None:
-        prepare.append(pod.claim_volume("data", dataset.uri, layout.DATA_MOUNT)[1])
-    looks = _prepare(context, work, [], prepare)
-    if dataset is not None:
-        looks["env"].append({"name": layout.DATASET, "value": dataset.uri})
-    first = [looks, _container(context, work, _Program(RUN, [RUN, work.stage], run))]
-    volumes = [
+    first = [_prepare(context, work, imports), _container(context, work, _Program(RUN, [RUN, work.stage], run))]
+    pod_volumes = [
         *shape.volumes,
-        *_box_volumes(context),
+        *volumes.box(context),
         *([_converters_volume()] if imports else []),
-        *([pod.shared_memory_volume(context)] if shares else []),
+        *([volumes.shared_memory(context)] if shares else []),
     ]
-    return Containers(first, _publish(context, work), volumes)
+    return _of_job(context, first, _publish(context, work), pod_volumes)
 
 
-def _around_client(context: Context, work: AnyWork, shape: Client) -> Containers:
+def _around_client(context: Context, work: AnyWork, shape: Client) -> PodContainers:
     """A client, and the private server that it asks, if it has one."""
     attempt, server = shape.attempt, shape.server
-    copied = [CONVERTERS_MOUNT] if checks_engine(work) else []
+    copied = [volumes.CONVERTERS_MOUNT] if checks_engine(work) else []
     engines = attempt.engine_cache if server is not None else ""
     check = [_check_request(work, attempt).to_json()] if server is not None else []
-    prepare = [pod.repository_mount(read_only=True), INCOMING_MOUNT, OWN_TEMPORARY, *copied]
-    own = [CLIENT_TEMPORARY, pod.SHARED_MEMORY] if server is not None else [pod.TEMPORARY]
-    built = [_read_only(pod.engines_mount(engines))] if engines else []
-    run = [*map(pod.input_mount, shape.inputs), *built, INCOMING_MOUNT, *own]
+    own = [volumes.CLIENT_TEMPORARY, volumes.SHARED_MEMORY] if server is not None else [volumes.TEMPORARY]
+    built = [read_only(volumes.engines_mount(engines))] if engines else []
+    run = [*map(volumes.input_mount, shape.inputs), *built, volumes.INCOMING_MOUNT, *own]
     first = [
-        _prepare(context, work, check, prepare),
+        _prepare(context, work, copied, *check),
         *([_tensorrt_check(context, work, attempt)] if copied else []),
         *([server] if server is not None else []),
         _container(context, work, _Program(RUN, [RUN, work.stage], run)),
     ]
-    volumes = [
-        *_box_volumes(context),
-        *([_converters_volume()] if copied else []),
-        *([_client_volume(), pod.shared_memory_volume(context)] if server is not None else []),
-        *([pod.ENGINES] if engines else []),
-        *(fixed_paths.volumes(context.spec, pod.SERVER_TEMPORARY) if server is not None else ()),
-    ]
-    return Containers(first, _publish(context, work), volumes)
+    pod_volumes = [*volumes.box(context), *([_converters_volume()] if copied else [])]
+    if server is not None:
+        client = volumes.empty_directory(volumes.CLIENT_TEMPORARY["name"], volumes.JOB_TEMPORARY)
+        pod_volumes += [client, volumes.shared_memory(context)]
+        pod_volumes += [volumes.ENGINES] if engines else []
+        pod_volumes += fixed_paths.scratch_volumes(context.spec, volumes.SERVER_TEMPORARY)
+    return _of_job(context, first, _publish(context, work), pod_volumes)
 
 
-def _prepare(context: Context, work: AnyWork, check: list[str], mounts: list[Body]) -> Body:
-    """The container before `run`. It fails if an input is missing, so the kubelet never makes an empty directory."""
+def _of_job(context: Context, first: Sequence[Body], main: Body, more: Sequence[Body]) -> PodContainers:
+    """The containers of a Job's pod, whose claim can be written to. ``more``: the volumes that not every Job has."""
+    temporary = volumes.empty_directory(volumes.TEMPORARY["name"], volumes.JOB_TEMPORARY)
+    return PodContainers(first, main, [volumes.repository(context, writes=True), temporary, *more])
+
+
+def _prepare(context: Context, work: AnyWork, more: list[Body], *check: str) -> Body:
+    """The container before `run`. It fails if an input is missing, so the kubelet never makes an empty directory.
+
+    ``more``: its further mounts. ``check``: what it is to check of the revision.
+    """
+    mounts = [read_only(volumes.repository_mount()), volumes.INCOMING_MOUNT, volumes.OWN_TEMPORARY, *more]
+    if dataset := _dataset(context, work):
+        mounts += volumes.claim_volume(context, "data", dataset, layout.DATA_MOUNT)[1]
     return _container(context, work, _Program(PREPARE, [PREPARE, work.stage, work.request.to_json(), *check], mounts))
+
+
+def _dataset(context: Context, work: AnyWork) -> str:
+    """URI of the data that user code reads where it lies; empty: it reads none, or a copy of it."""
+    dataset = context.spec.mounted_dataset if isinstance(work.shape, UserCode) else None
+    return dataset.uri if dataset is not None else ""
 
 
 def _publish(context: Context, work: AnyWork) -> Body:
     """The container after `run`, which checks what that wrote, and publishes it."""
-    mounts = [pod.repository_mount(read_only=False), _read_only(INCOMING_MOUNT), OWN_TEMPORARY]
+    mounts = [volumes.repository_mount(), read_only(volumes.INCOMING_MOUNT), volumes.OWN_TEMPORARY]
     return _container(context, work, _Program(work.stage, ["publish", work.stage, work.request.to_json()], mounts))
 
 
@@ -190,7 +172,7 @@ def _container(context: Context, work: AnyWork, program: _Program) -> Body:
         "command": ["python3", "-m", "triton_converters"],
         "args": program.arguments,
         **({"workingDir": "/"} if _meets_strangers(work) else {}),
-        "env": _environment(context, work, program.runs),
+        "env": _environment(context, work, program),
         "resources": pod.resources(context, context.job_pod, gpu=gpu),
         "securityContext": pod.CONTAINER_SECURITY,
         # If the stage could not write its message, the last lines of its log replace it.
@@ -214,10 +196,6 @@ def _image(context: Context, work: AnyWork, runs: bool) -> str:
             return own
 
 
-def _read_only(mount: Body) -> Body:
-    return mount | {"readOnly": True}
-
-
 def _copies_converters(context: Context, work: AnyWork) -> bool:
     """Whether `run` has our converters from `prepare`: the user's image has none, an older release's has older ones."""
     if isinstance(work.shape, UserCode):
@@ -236,19 +214,8 @@ def _meets_strangers(work: AnyWork) -> bool:
             return False
 
 
-def _box_volumes(context: Context) -> list[Body]:
-    return [
-        {"name": "incoming", "emptyDir": {"sizeLimit": claim_size(context)}},
-        {"name": "own-tmp", "emptyDir": {"sizeLimit": pod.JOB_TEMPORARY}},
-    ]
-
-
-def _client_volume() -> Body:
-    return {"name": CLIENT_TEMPORARY["name"], "emptyDir": {"sizeLimit": pod.JOB_TEMPORARY}}
-
-
 def _converters_volume() -> Body:
-    return {"name": "converters", "emptyDir": {"sizeLimit": pod.CONVERTERS_COPY}}
+    return volumes.empty_directory(volumes.CONVERTERS_MOUNT["name"], volumes.CONVERTERS_COPY)
 
 
 def _tensorrt_check(context: Context, work: AnyWork, attempt: Attempt) -> Body:
@@ -259,12 +226,15 @@ def _tensorrt_check(context: Context, work: AnyWork, attempt: Attempt) -> Body:
         "imagePullPolicy": "IfNotPresent",
         "command": ["python3", "-m", "triton_converters.tensorrt_check"],
         "args": [work.stage, work.key, attempt.tensorrt_version],
-        "env": [{"name": "PYTHONDONTWRITEBYTECODE", "value": "1"}, {"name": "PYTHONPATH", "value": COPIED_CONVERTERS}],
+        "env": [
+            {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},
+            {"name": "PYTHONPATH", "value": str(layout.CONVERTERS_MOUNT)},
+        ],
         # A quota asks for them on every container.
         "resources": pod.resources(context, context.job_pod, gpu=False),
         "securityContext": pod.CONTAINER_SECURITY,
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [_read_only(CONVERTERS_MOUNT)],
+        "volumeMounts": [read_only(volumes.CONVERTERS_MOUNT)],
     }
 
 
@@ -273,11 +243,12 @@ def _check_request(work: AnyWork, served: Attempt) -> CheckRequest:
     return CheckRequest(work.stage, work.key, served.key, content)
 
 
-def _environment(context: Context, work: AnyWork, runs: bool) -> list[dict[str, str]]:
-    """The variables of a container; the user's reach only the one that ``runs`` the user's code.
+def _environment(context: Context, work: AnyWork, program: _Program) -> list[dict[str, str]]:
+    """The variables of a container; the user's reach only the one that runs the user's code.
 
     What a download needs reaches only the container that makes it.
     """
+    runs = program.runs
     variables = {
         "HOME": "/tmp",  # noqa: S108 - an emptyDir of the pod's own
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -301,8 +272,10 @@ def _environment(context: Context, work: AnyWork, runs: bool) -> list[dict[str, 
         # torch would start a thread for each of the node's cores and be throttled.
         variables["OMP_NUM_THREADS"] = str(ceil(cpus))
     if runs and _copies_converters(context, work):
-        variables["PYTHONPATH"] = COPIED_CONVERTERS
+        variables["PYTHONPATH"] = str(layout.CONVERTERS_MOUNT)
     if _meets_strangers(work):
         variables |= SAFE_PATH
+    if program.name == PREPARE:
+        variables[layout.DATASET] = _dataset(context, work)
     given = pod.variables(context.job_pod) if runs and isinstance(work.shape, UserCode) else []
     return [*({"name": name, "value": value} for name, value in variables.items() if value), *given]

@@ -6,11 +6,10 @@ from pathlib import Path
 from triton_operator.api.model import Model
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.names import Body
-from triton_operator.resources import pod
+from triton_operator.resources import volumes
+from triton_operator.resources.volumes import SCRATCH
 
-SCRATCH = "scratch"
-"""Name of the volume with the directories that steps may write to: one volume, so that one limit bounds them all."""
-WRITABLE = (pod.SHARED_MEMORY["mountPath"], pod.TEMPORARY["mountPath"])
+WRITABLE = (volumes.SHARED_MEMORY["mountPath"], volumes.TEMPORARY["mountPath"])
 """The directories that the steps of every server may write to."""
 _EMPTY = """\
 import os, signal, sys
@@ -47,7 +46,7 @@ def mounts(spec: TritonDeploymentSpec, folder: Callable[[Model], Path]) -> tuple
     """
     folders = ((model.mount_path, folder(model)) for model in spec.models if model.mount_path)
     return (
-        *(pod.input_mount(directory) | {"mountPath": path} for path, directory in folders),
+        *(volumes.input_mount(directory, path) for path, directory in folders),
         *({"name": SCRATCH, "mountPath": path, "subPath": path.lstrip("/")} for path in _scratch(spec)),
     )
 
@@ -65,6 +64,6 @@ def _scratch(spec: TritonDeploymentSpec) -> list[str]:
     return sorted({path for model in spec.models for path in model.scratch_paths})
 
 
-def volumes(spec: TritonDeploymentSpec, limit: str) -> tuple[Body, ...]:
+def scratch_volumes(spec: TritonDeploymentSpec, limit: str) -> tuple[Body, ...]:
     """The volume of these mounts, if there is any. ``limit``: the most that all directories together may hold."""
-    return ({"name": SCRATCH, "emptyDir": {"sizeLimit": limit}},) if _scratch(spec) else ()
+    return (volumes.empty_directory(SCRATCH, limit),) if _scratch(spec) else ()

@@ -1,12 +1,11 @@
 """The Jobs: one for each piece of work, whose shape decides about the containers of its pod."""
 
-from typing import Any
-
 from triton_converters.contract import layout
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_operator import names
 from triton_operator.api.pod import Pod
 from triton_operator.context import Context
+from triton_operator.names import Body
 from triton_operator.observed.job_rules import BACKOFF_LIMIT
 from triton_operator.observed.pod import RUN
 from triton_operator.resources import pod
@@ -14,32 +13,30 @@ from triton_operator.resources.containers import PREPARE, TENSORRT_CHECK, checks
 from triton_operator.resources.work import AnyWork, Download, Pip, UserCode
 
 
-def job(context: Context, work: AnyWork) -> dict[str, Any]:
-    """The Job that does the work. Its name contains a hash of its whole template, but for `_identified`."""
+def job(context: Context, work: AnyWork) -> Body:
+    """The Job that does the work. Its name contains a hash of its whole template, but for what `_identify` adds."""
     settings = _unqueued(context.job_pod) if work.stage == "snapshot" else context.job_pod
     labels = {names.STAGE_LABEL: work.stage, names.KEY_LABEL: work.key}
     if work.candidate:
         labels[names.CANDIDATE_LABEL] = work.candidate
     if work.downloads:
         labels[names.DOWNLOADS_LABEL] = "true"
-    spec: dict[str, Any] = {
+    template = {"metadata": _pod_metadata(context, work, settings, labels), "spec": _pod(context, work)}
+    spec = {
         # A failure that another try would repeat ends with EXIT_FINAL, and is not tried again.
         "backoffLimit": BACKOFF_LIMIT,
         "podFailurePolicy": _failure_policy(work),
         # A pod that still terminates holds the claim and the GPU.
         "podReplacementPolicy": "Failed",
-        "template": {
-            "metadata": _metadata(context, work, settings, labels),
-            "spec": _pod(context, work),
-        },
+        "template": template,
     }
     metadata = context.metadata(names.job(context.name, work.stage, [work.key, spec]), work.stage, **labels)
-    for group, given in pod.pod_metadata(context, settings, work.stage, labels).items():
-        metadata[group] = {**metadata.get(group, {}), **given}
-    spec["template"]["spec"] = _identified(context, spec["template"]["spec"])
-    if retry := context.triton_deployment.retry:
-        # The retry that the Job belongs to. One that is asked for later asks for another try of it too.
-        metadata["annotations"] = metadata.get("annotations", {}) | {names.RETRY_ANNOTATION: retry}
+    _identify(context, template["spec"])
+    # The retry that the Job belongs to. One that is asked for later asks for another try of it too.
+    retry = context.triton_deployment.retry
+    annotations = {names.RETRY_ANNOTATION: retry} if retry else {}
+    own = pod.pod_metadata(context, settings, work.stage, {"labels": labels, "annotations": annotations})
+    metadata |= {group: {**metadata.get(group, {}), **given} for group, given in own.items()}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
@@ -49,17 +46,15 @@ def _unqueued(settings: Pod) -> Pod:
     return settings.model_copy(update={"labels": labels})
 
 
-def _metadata(context: Context, work: AnyWork, settings: Pod, labels: dict[str, str]) -> dict[str, Any]:
+def _pod_metadata(context: Context, work: AnyWork, settings: Pod, labels: dict[str, str]) -> Body:
     if runs_user_code(context, work):
         settings = pod.user_code_settings(context, settings)
-    metadata = pod.pod_metadata(context, settings, work.stage, labels)
-    if work.boxed:
-        # What a user looks for in a Job's log is the user's own traceback, or the figures.
-        metadata["annotations"] = metadata.get("annotations", {}) | {names.LOGGED_CONTAINER: RUN}
-    return metadata
+    # What a user looks for in a Job's log is the user's own traceback, or the figures.
+    logged = {names.LOGGED_CONTAINER: RUN} if work.boxed else {}
+    return pod.pod_metadata(context, settings, work.stage, {"labels": labels, "annotations": logged})
 
 
-def _failure_policy(work: AnyWork) -> dict[str, Any]:
+def _failure_policy(work: AnyWork) -> Body:
     engine = [TENSORRT_CHECK] if checks_engine(work) else []
     final = [PREPARE, *engine, work.stage] if work.boxed else [work.stage]
     return {
@@ -74,62 +69,33 @@ def _failure_policy(work: AnyWork) -> dict[str, Any]:
     }
 
 
-def _pod(context: Context, work: AnyWork) -> dict[str, Any]:
-    parts, shape = containers(context, work), work.shape
+def _pod(context: Context, work: AnyWork) -> Body:
+    shape = work.shape
     gpu = work.server is not None or (isinstance(shape, UserCode) and shape.gpu)
-    spec = pod.pod_spec(context, _placement(context, work), work.stage, gpu=gpu)
-    if runs_user_code(context, work):
-        spec |= pod.isolation(context.settings)
-    if isinstance(shape, Download) and shape.service_account:
-        # No token of the cluster is mounted, nor for any other pod: a cloud mounts its own, or knows the pod.
-        spec["serviceAccountName"] = shape.service_account
-    spec |= {
+    # No token of the cluster is mounted, nor for any other pod: a cloud mounts its own, or knows the pod.
+    account = shape.service_account if isinstance(shape, Download) else ""
+    others = {
+        **({"serviceAccountName": account} if account else {}),
         "restartPolicy": "Never",
         # The Job's own deadline would also count the time in which no node takes the pod.
         "activeDeadlineSeconds": work.deadline_seconds,
         "terminationGracePeriodSeconds": 5,
-        "containers": [parts.main],
-        "volumes": [
-            pod.repository_volume(context, read_only=False),
-            pod.temporary_volume(pod.JOB_TEMPORARY),
-            *parts.volumes,
-        ],
     }
-    spec = _with_one_volume(context, spec | {"initContainers": [*parts.first]} if parts.first else spec)
-    return pod.finished(context, spec)
+    placement = _placement(context, work)
+    purpose = pod.PodPurpose(work.stage, placement, gpu, runs_user_code(context, work), others)
+    return pod.pod_spec(context, purpose, containers(context, work))
 
 
-def _with_one_volume(context: Context, spec: dict[str, Any]) -> dict[str, Any]:
-    """The pod's spec without a second volume of the repository claim, which would keep the pod from starting for good.
-
-    The kubelet mounts a claim once for a pod, and waits for the other volume (kubernetes/kubernetes#82526).
-    """
-    claims = {each["name"]: each.get("persistentVolumeClaim", {}).get("claimName") for each in spec["volumes"]}
-    same = {name for name, claim in claims.items() if claim == context.claim_name}
-
-    def mounted(container: dict[str, Any]) -> dict[str, Any]:
-        mounts = [each | {"name": "repository"} if each["name"] in same else each for each in container["volumeMounts"]]
-        return container | {"volumeMounts": mounts}
-
-    groups = {group: [mounted(each) for each in spec.get(group, ())] for group in ("initContainers", "containers")}
-    volumes = [each for each in spec["volumes"] if each["name"] not in same - {"repository"}]
-    return spec | {"volumes": volumes} | {group: each for group, each in groups.items() if each}
-
-
-def _identified(context: Context, spec: dict[str, Any]) -> dict[str, Any]:
-    """The pod's spec, whose containers of ours before and after user code know the object and its claim.
+def _identify(context: Context, spec: Body) -> None:
+    """Tell the containers of ours before and after user code the object and its claim.
 
     By these they keep apart what lies on storage that others use too. No result depends on them.
     """
     claim = f"{context.namespace}/{context.claim_name}"
     variables = [{"name": layout.OBJECT, "value": context.name}, {"name": layout.CLAIM, "value": claim}]
-
-    def identified(container: dict[str, Any]) -> dict[str, Any]:
-        return container | {"env": [*container["env"], *variables]}
-
-    first = [identified(each) if each["name"] == PREPARE else each for each in spec.get("initContainers", [])]
-    changed = {"containers": [identified(each) for each in spec["containers"]]}
-    return spec | changed | ({"initContainers": first} if first else {})
+    first = [each for each in spec.get("initContainers", ()) if each["name"] == PREPARE]
+    for container in (*first, *spec["containers"]):
+        container["env"] += variables
 
 
 def runs_user_code(context: Context, work: AnyWork) -> bool:

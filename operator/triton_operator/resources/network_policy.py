@@ -114,7 +114,8 @@ def _clients(context: Context) -> list[PolicyRule]:
     Of the peers that the spec names, those that the installation does not allow are left out, each by itself: the
     others go on.
     """
-    named, ports = context.spec.serving.network_policy, (HTTP_PORT, GRPC_PORT)
+    named = context.spec.serving.network_policy
+    ports = (HTTP_PORT, GRPC_PORT)
     if named is None:
         return [_from(context.settings.clients, *ports)]
     peers = [each.body() for each in named.peers]

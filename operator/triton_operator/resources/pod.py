@@ -1,16 +1,16 @@
-"""The parts that all pods share: security context, placement and volumes."""
+"""The spec of every pod: security context, placement, and the limits of its containers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
-from triton_converters.contract import layout, uris
 from triton_operator import names
 from triton_operator.api.pod import CommonPod, Pod
 from triton_operator.api.quantity import amount, total
 from triton_operator.api.scheduling import TopologySpread
 from triton_operator.context import Context
+from triton_operator.names import Body
 from triton_operator.observed.pod import SERVER
 from triton_operator.resources.claim import shared_by_nodes
 from triton_operator.settings import DefaultResources, Settings
@@ -21,18 +21,6 @@ CONTAINER_SECURITY = {
     "readOnlyRootFilesystem": True,
 }
 """Together with the pod's own this meets Kubernetes' Pod Security Standard `restricted`."""
-
-TEMPORARY = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - an emptyDir of the pod's own
-SHARED_MEMORY = {"name": "dshm", "mountPath": "/dev/shm"}  # noqa: S108 - an emptyDir of the pod's own
-
-JOB_TEMPORARY = "10Gi"
-"""Most that a Job may keep in /tmp. An Estimator is exported there, and user code may unpack a checkpoint there; what a
-stage of ours makes goes to the claim."""
-SERVER_TEMPORARY = "1Gi"
-"""Most that a server may keep in /tmp: a few sockets and, of some backends, compiled kernels."""
-CONVERTERS_COPY = "64Mi"
-"""Most that the copy of the converters may have; it has less than 1 MiB."""
-
 
 NO_GPU = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
 """NVIDIA's images set it to `all`, by which a container without a GPU limit would see all GPUs of its node if NVIDIA's
@@ -48,8 +36,33 @@ GPU_TAINT = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedul
 """Tolerates the taint by which clusters keep other pods off GPU nodes; NVIDIA's device plugin tolerates the same."""
 
 
-def pod_spec(context: Context, pod: Pod, component: str, gpu: bool) -> dict[str, Any]:
-    """A pod's spec without containers and volumes. With ``gpu`` it needs a node with the spec's GPU product."""
+@dataclass(frozen=True)
+class PodContainers:
+    """The containers of a pod, and their volumes."""
+
+    first: Sequence[Body]
+    """The init containers, in the order in which they start."""
+    main: Body
+    """The container that is the pod's own: a Job's publishes the result."""
+    volumes: Sequence[Body]
+
+
+@dataclass(frozen=True)
+class PodPurpose:
+    """What a pod is for, and where it may run."""
+
+    component: str
+    settings: Pod
+    gpu: bool
+    """Whether the pod needs a node with the spec's GPU product."""
+    runs_user_code: bool
+    others: Body
+    """Fields of its spec that only such pods have."""
+
+
+def pod_spec(context: Context, purpose: PodPurpose, parts: PodContainers) -> Body:
+    """A pod's spec."""
+    pod, gpu = purpose.settings, purpose.gpu
     installed = context.settings.architecture
     selector = ({names.ARCHITECTURE_LABEL: installed} if installed else {}) | pod.node_selector
     if (gpu or follows_servers(context)) and context.spec.gpu is not None and context.spec.gpu.product:
@@ -61,10 +74,17 @@ def pod_spec(context: Context, pod: Pod, component: str, gpu: bool) -> dict[str,
         "nodeSelector": selector,
         "tolerations": _tolerations(context, pod, gpu),
         "affinity": _affinity(context, pod),
-        "topologySpreadConstraints": [_spread(context, each, component) for each in pod.topology_spread_constraints],
+        "topologySpreadConstraints": [
+            _spread(context, each, purpose.component) for each in pod.topology_spread_constraints
+        ],
         "priorityClassName": pod.priority_class_name,
         "runtimeClassName": pod.runtime_class_name,
         "imagePullSecrets": [{"name": secret.name} for secret in pod.image_pull_secrets],
+        **(isolation(context.settings) if purpose.runs_user_code else {}),
+        **purpose.others,
+        "containers": [_limited(context, parts.main, parts.volumes)],
+        "volumes": [*parts.volumes],
+        "initContainers": [_limited(context, each, parts.volumes) for each in parts.first],
     }
     return {field: value for field, value in spec.items() if value not in ("", [], {})}
 
@@ -115,12 +135,11 @@ def variables(pod: Pod) -> list[dict[str, str]]:
     return [{"name": each.name, "value": each.value.replace("$", "$$")} for each in pod.env]
 
 
-def pod_metadata(context: Context, pod: Pod, component: str, labels: Mapping[str, str]) -> dict[str, Any]:
-    """Labels and annotations of a pod's template, and of its Job. The user's never replace the operator's."""
-    metadata: dict[str, Any] = {"labels": {**_free(pod.labels), **names.labels(context.name, component), **labels}}
-    if annotations := _free(pod.annotations):
-        metadata["annotations"] = annotations
-    return metadata
+def pod_metadata(context: Context, pod: Pod, component: str, own: Body) -> Body:
+    """Labels and annotations of a pod's template, and of its Job. The user's never replace ``own``, the operator's."""
+    labels = {**_free(pod.labels), **names.labels(context.name, component), **own["labels"]}
+    annotations = {**_free(pod.annotations), **own.get("annotations", {})}
+    return {"labels": labels} | ({"annotations": annotations} if annotations else {})
 
 
 def resources(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
@@ -132,31 +151,23 @@ def resources(context: Context, pod: Pod, gpu: bool) -> dict[str, Any]:
     return {field: value for field, value in given.items() if value}
 
 
-def finished(context: Context, spec: dict[str, Any]) -> dict[str, Any]:
-    """The pod's spec with what every container has, whatever it is for: limits, and no GPU unless one is among them."""
-
-    def container(given: dict[str, Any]) -> dict[str, Any]:
-        settings = context.settings
-        defaults = settings.server_resources if given["name"] == SERVER else settings.job_resources
-        device = TF32_OFF if _has_gpu(context, given.get("resources", {})) else NO_GPU
-        environment = [*given.get("env", []), device]
-        every = {"env": environment, "resources": _with_defaults(given, spec["volumes"], defaults)}
-        return given | {field: value for field, value in every.items() if value}
-
-    groups = [group for group in ("initContainers", "containers") if group in spec]
-    return spec | {group: [container(each) for each in spec[group]] for group in groups}
+def _limited(context: Context, container: Body, volumes: Sequence[Body]) -> Body:
+    """The container with what every one has, whatever it is for: limits, and no GPU unless one is among them."""
+    settings = context.settings
+    defaults = settings.server_resources if container["name"] == SERVER else settings.job_resources
+    device = TF32_OFF if _has_gpu(context, container["resources"]) else NO_GPU
+    limited = _with_defaults(container, volumes, defaults)
+    return {**container, "env": [*container["env"], device], "resources": limited}
 
 
-def _with_defaults(
-    container: Mapping[str, Any], volumes: list[dict[str, Any]], defaults: DefaultResources
-) -> dict[str, Any]:
+def _with_defaults(container: Body, volumes: Sequence[Body], defaults: DefaultResources) -> dict[str, Any]:
     """The container's resources, and the installation's of those of which it sets neither request nor limit.
 
     A default limit is of what a container uses besides the pod's emptyDirs, so their sizes are added: those in memory
     to the memory of a container that mounts them, all others to the ephemeral storage, which the kubelet limits for the
     whole pod. A request that is larger than the limit raises it.
     """
-    given = container.get("resources", {})
+    given = container["resources"]
     requests, limits = dict(given.get("requests", {})), dict(given.get("limits", {}))
     mounted = {mount["name"] for mount in container["volumeMounts"]}
     rooms = {
@@ -174,7 +185,7 @@ def _with_defaults(
     return {name: value for name, value in (("requests", requests), ("limits", limits)) if value}
 
 
-def _empty_directories(volumes: list[dict[str, Any]], medium: str) -> list[dict[str, Any]]:
+def _empty_directories(volumes: Sequence[Body], medium: str) -> list[Body]:
     return [each for each in volumes if "emptyDir" in each and each["emptyDir"].get("medium", "") == medium]
 
 
@@ -191,70 +202,6 @@ def _has_gpu(context: Context, given: Mapping[str, Any]) -> bool:
     own = context.spec.gpu.resource_name if context.spec.gpu is not None else ""
     limits = given.get("limits", {})
     return any(amount(limit) for name, limit in limits.items() if name == own or name.startswith("nvidia.com/"))
-
-
-def claim_volume(name: str, uri: str, mount_path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Volume and read-only mount of the whole claim or ConfigMap that a URI names.
-
-    A subPath is only for a container that starts after another one has looked: the kubelet makes an empty directory if
-    it is missing, and follows links.
-    """
-    named = uris.split(uri)
-    volume = (
-        {"configMap": {"name": named.host}}
-        if named.scheme == "configmap"
-        else {"persistentVolumeClaim": {"claimName": named.host, "readOnly": True}}
-    )
-    return {"name": name} | volume, {"name": name, "mountPath": str(mount_path), "readOnly": True}
-
-
-def secret_volume(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Volume and read-only mount of a Secret, a file for each key, which the pod's group may read."""
-    volume = {"name": "credentials", "secret": {"secretName": name, "defaultMode": 0o440}}
-    return volume, {"name": "credentials", "mountPath": str(layout.CREDENTIALS_MOUNT), "readOnly": True}
-
-
-def repository_volume(context: Context, read_only: bool) -> dict[str, Any]:
-    """The claim as a volume named `repository`."""
-    claim: dict[str, Any] = {"claimName": context.claim_name}
-    if read_only:
-        claim["readOnly"] = True
-    return {"name": "repository", "persistentVolumeClaim": claim}
-
-
-def repository_mount(read_only: bool) -> dict[str, Any]:
-    """The mount of the whole claim."""
-    mount: dict[str, Any] = {"name": "repository", "mountPath": str(layout.MOUNT)}
-    return mount | {"readOnly": True} if read_only else mount
-
-
-ENGINES = {"name": "engines", "emptyDir": {"sizeLimit": "10Gi"}}
-"""The volume in which a server keeps the engines that it builds, each pod its own. Replicas that start together would
-read each other's half-written files, and what one of them writes there all others run."""
-
-
-def engines_mount(directory: str) -> dict[str, Any]:
-    """The mount of ``ENGINES`` at the path that config.pbtxt names."""
-    return {"name": ENGINES["name"], "mountPath": directory}
-
-
-def input_mount(directory: Path) -> dict[str, Any]:
-    """The read-only mount of one directory of the claim, for a container that sees nothing else of it."""
-    below = str(directory.relative_to(layout.MOUNT))
-    return {"name": "repository", "mountPath": str(directory), "subPath": below, "readOnly": True}
-
-
-def shared_memory_volume(context: Context) -> dict[str, Any]:
-    """The volume for /dev/shm: the runtime's 64 MiB is too small for Python backends, clients and data loaders."""
-    return {"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": context.spec.serving.shared_memory_size}}
-
-
-def temporary_volume(limit: str) -> dict[str, Any]:
-    """The volume for /tmp, the only other place that can be written to.
-
-    A pod beyond its limit is ended alone; without a limit, a full disk would end other pods of the node too.
-    """
-    return {"name": "tmp", "emptyDir": {"sizeLimit": limit}}
 
 
 def _free(given: Mapping[str, str]) -> dict[str, str]:

@@ -22,8 +22,8 @@ def results_config_map(context: Context, entries: Entries) -> dict[str, Any]:
 
 def _data(entries: Entries) -> Iterator[tuple[str, str]]:
     yield from entries.unreadable.items()
-    if entries.claim:
-        yield CLAIM, entries.claim
+    if entries.recorded_claim:
+        yield CLAIM, entries.recorded_claim
     if entries.history.states:
         yield HISTORY, entries.history.to_json()
     yield from ((SOAK + name, promotion.to_json()) for name, promotion in entries.promotions.items())

@@ -1,6 +1,6 @@
 """The tritonserver container, which serves and is profiled, and the pods of a revision's Deployment."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from triton_converters.contract import layout
@@ -13,8 +13,9 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.names import Body
 from triton_operator.observed.pod import CHECK, SERVE, SERVER
-from triton_operator.resources import fixed_paths, pod
+from triton_operator.resources import fixed_paths, pod, volumes
 from triton_operator.resources.deployment import Parts
+from triton_operator.resources.pod import PodContainers
 from triton_operator.resources.start_probe import start_probe
 
 HTTP_PORT, GRPC_PORT, METRICS_PORT = 8000, 8001, 8002
@@ -53,13 +54,19 @@ GRACE_SECONDS = DRAIN_SECONDS + EXIT_TIMEOUT_SECONDS + 5
 """terminationGracePeriodSeconds: the drain, the server's own time to end, and five seconds for its processes to go."""
 
 
-def server_arguments(context: Context, revision_key: str) -> list[str]:
-    """The argv of tritonserver for one revision."""
+def server_arguments(
+    context: Context, revision_key: str, first: Sequence[str] = (), *, reloads: bool = False
+) -> list[str]:
+    """The argv of tritonserver for one revision. What follows it wins.
+
+    ``first``: arguments that the installation's may replace. ``reloads``: whether a client can change what is served.
+    """
     serving = context.spec.serving
     return [
-        "tritonserver",
+        SERVER,
+        *first,
         f"--model-repository={layout.model_repository(revision_key)}",
-        FIXED_MODELS,
+        *([] if reloads else [FIXED_MODELS]),
         "--exit-on-error=true",
         "--strict-readiness=true",
         COMPLETE,
@@ -109,7 +116,7 @@ def _box_inputs(context: Context) -> list[Any]:
     return [{"box": pod.isolation(context.settings), "annotated": not context.settings.allowed_annotations}]
 
 
-def check_container(context: Context, request: CheckRequest, mounts: list[dict[str, Any]]) -> dict[str, Any]:
+def _check_container(context: Context, request: CheckRequest, mount: Body) -> Body:
     """The container of ours that runs before a server and looks at the revision."""
     return {
         "name": CHECK,
@@ -122,26 +129,25 @@ def check_container(context: Context, request: CheckRequest, mounts: list[dict[s
         "resources": pod.resources(context, context.server_pod, gpu=False),
         "securityContext": pod.CONTAINER_SECURITY,
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": mounts,
+        "volumeMounts": [mount],
     }
 
 
-def server_container(context: Context, revision: Attempt) -> dict[str, Any]:
+def server_container(context: Context, revision: Attempt, image: str, arguments: list[str]) -> Body:
     """The container of tritonserver; a profile Job has it as its sidecar.
 
     Of the claim it sees its revision. If it compiles engines, it writes them to a volume of its pod.
     """
     steps = fixed_paths.mounts(context.spec, lambda model: layout.step_folder(revision.key, model.name, model.code))
-    mounts = [_revision_mount(revision), pod.SHARED_MEMORY, pod.TEMPORARY, *steps]
+    mounts = [_revision_mount(revision), volumes.SHARED_MEMORY, volumes.TEMPORARY, *steps]
     if cache := revision.engine_cache:
-        mounts.append(pod.engines_mount(cache))
-    env = pod.variables(context.server_pod)
+        mounts.append(volumes.engines_mount(cache))
     return {
         "name": SERVER,
-        "image": context.images.server,
+        "image": image,
         "imagePullPolicy": "IfNotPresent",
-        "args": [*fixed_paths.emptying(context.spec), *server_arguments(context, revision.key)],
-        **({"env": env} if env else {}),
+        "args": [*fixed_paths.emptying(context.spec), *arguments],
+        "env": pod.variables(context.server_pod),
         "resources": pod.resources(context, context.server_pod, gpu=True),
         "securityContext": pod.CONTAINER_SECURITY,
         # tritonserver writes no termination message, so the last lines of its log replace it, unless the probe does.
@@ -151,16 +157,13 @@ def server_container(context: Context, revision: Attempt) -> dict[str, Any]:
     }
 
 
-def serving_container(context: Context, revision: Attempt) -> dict[str, Any]:
+def serving_container(context: Context, revision: Attempt, image: str) -> Body:
     """The server's container with what only a pod behind a Service needs: closed interfaces, probes, drain."""
-    container = server_container(context, revision)
-    own = container["args"].index(SERVER) + 1
-    start, arguments = container["args"][:own], container["args"][own:]
     addresses = ON_IPV6 if context.settings.ipv6 else ()
+    arguments = server_arguments(context, revision.key, [RECONNECTING, *addresses])
+    container = server_container(context, revision, image, [*arguments, *RESTRICTIONS, *_observation(context)])
     return container | {
-        # Before the installation's own arguments, which may set another age or address.
-        "args": [*start, RECONNECTING, *addresses, *arguments, *RESTRICTIONS, *_observation(context)],
-        "env": [*container.get("env", []), POD_UID],
+        "env": [*container["env"], POD_UID],
         "ports": [{"name": name, "containerPort": port} for name, port in PORTS.items()],
         "readinessProbe": {"httpGet": {"path": _ready_path(context), "port": "http"}, "periodSeconds": 2},
         "livenessProbe": {
@@ -179,6 +182,18 @@ def server(context: Context, revision: Attempt, image: str) -> Parts:
     """
     name = names.server(context.name, revision.key, serving_inputs(context))
     labels = names.server_labels(name, revision.key)
+    settings, has_steps = context.server_pod, context.spec.has_steps
+    free = pod.user_code_settings(context, settings) if has_steps else settings
+    others = {"terminationGracePeriodSeconds": GRACE_SECONDS}
+    purpose = pod.PodPurpose("server", settings, gpu=True, runs_user_code=has_steps, others=others)
+    template = {
+        "metadata": pod.pod_metadata(context, free, "server", {"labels": labels}),
+        "spec": pod.pod_spec(context, purpose, _containers(context, revision, image)),
+    }
+    return Parts(name, revision.key, template, context.spec.serving.replicas)
+
+
+def _containers(context: Context, revision: Attempt, image: str) -> PodContainers:
     check = CheckRequest(
         SERVE,
         revision.key,
@@ -187,37 +202,21 @@ def server(context: Context, revision: Attempt, image: str) -> Parts:
         stat_digest=revision.profile.stat_digest if revision.profile else "",
         verification=context.settings.verification,
     )
-    containers = [serving_container(context, revision) | {"image": image}]
-    first = [check_container(context, check, [_revision_mount(revision)])]
-    common = context.server_pod
-    settings = pod.user_code_settings(context, common) if context.spec.has_steps else common
-    template = {
-        "metadata": pod.pod_metadata(context, settings, "server", labels),
-        "spec": pod.finished(context, _pod(context, first, containers, revision)),
-    }
-    return Parts(name, revision.key, template, context.spec.serving.replicas)
-
-
-def _pod(context: Context, first: list[Body], containers: list[Body], revision: Attempt) -> dict[str, Any]:
-    """The spec of a server's pod."""
-    box = pod.isolation(context.settings) if context.spec.has_steps else {}
-    return pod.pod_spec(context, context.server_pod, "server", gpu=True) | {
-        **box,
-        "terminationGracePeriodSeconds": GRACE_SECONDS,
-        "initContainers": first,
-        "containers": containers,
-        "volumes": [
-            pod.repository_volume(context, read_only=True),
-            pod.shared_memory_volume(context),
-            pod.temporary_volume(pod.SERVER_TEMPORARY),
-            *([pod.ENGINES] if revision.engine_cache else []),
-            *fixed_paths.volumes(context.spec, pod.SERVER_TEMPORARY),
+    return PodContainers(
+        [_check_container(context, check, _revision_mount(revision))],
+        serving_container(context, revision, image),
+        [
+            volumes.repository(context, writes=False),
+            volumes.shared_memory(context),
+            volumes.empty_directory(volumes.TEMPORARY["name"], volumes.SERVER_TEMPORARY),
+            *([volumes.ENGINES] if revision.engine_cache else []),
+            *fixed_paths.scratch_volumes(context.spec, volumes.SERVER_TEMPORARY),
         ],
-    }
+    )
 
 
-def _revision_mount(revision: Attempt) -> dict[str, Any]:
-    return pod.input_mount(layout.revision_directory(revision.key))
+def _revision_mount(revision: Attempt) -> Body:
+    return volumes.input_mount(layout.revision_directory(revision.key))
 
 
 def _parameter_server(context: Context, revision_key: str) -> list[str]:

@@ -29,7 +29,8 @@ def record_active(context: Context, name: str, model: str = "") -> Effects:
 
     ``model``: the name under which a target serves the model; empty: the spec's.
     """
-    view, active_record = context.observed.servers.get(name), context.observed.active_record
+    view = context.observed.servers.get(name)
+    active_record = context.observed.active_record
     if view is None or (active_record is not None and (active_record.server, active_record.uid) == (name, view.uid)):
         return Effects()
     template = _body_to_record(context, view)
@@ -55,7 +56,8 @@ def is_met(context: Context) -> bool:
     active_record = context.observed.active_record
     if active_record is not None and (active_record.met or active_record.held):
         return context.triton_deployment.goal_digest in (active_record.met, active_record.held)
-    conditions, generation = context.triton_deployment.status.conditions, context.triton_deployment.generation
+    conditions = context.triton_deployment.status.conditions
+    generation = context.triton_deployment.generation
     # The reasons for which passes fail say nothing about the active revision.
     by_type = {each.type: each for each in conditions if each.observed_generation == generation}
     status_by_type = {type: "False" if each.reason in FAILING else each.status for type, each in by_type.items()}
@@ -98,7 +100,8 @@ def recorded_revision(context: Context) -> Revision | None:
     So the user can name it, and it keeps its files, even if the history does not have it: that may be lost, or may not
     have it yet.
     """
-    status, server = context.triton_deployment.status, context.active_server or ""
+    status = context.triton_deployment.status
+    server = context.active_server or ""
     active = record_active(context, server).active_record or context.observed.active_record
     if status.active is None or active is None or (active.server, active.revision) != (server, status.active.revision):
         return None

@@ -79,7 +79,8 @@ def measure(
         late = None if is_waiting or is_running else _late_condition(context, view, condition)
         figures = Figures.MISSING if late is None else Figures.LATE
         return Measured(figures, condition, job_run.effects, runs=is_running, late=late)
-    best, finished_at = _best(context, result), job_run.finished_at
+    best = _best(context, result)
+    finished_at = job_run.finished_at
     condition = _condition(context, dump, target, result, best, is_active)
     if condition.status:
         return Measured(Figures.PASSED, condition, job_run.effects, result, best, finished_at)
@@ -179,7 +180,8 @@ def _condition(
     if comparison is None:
         return Statement("PerformanceMeasured", True, Reason.MEASURED, message)
     message += f"; {comparison.message}"
-    bounds, is_regressed = context.spec.performance.regression, comparison.reason is Reason.PERFORMANCE_REGRESSED
+    bounds = context.spec.performance.regression
+    is_regressed = comparison.reason is Reason.PERFORMANCE_REGRESSED
     if is_regressed and bounds is not None and bounds.block and not is_active and context.active_server is not None:
         message += (
             f"; Deployment {context.active_server} stays active, because spec.performance.regression.block is true"

@@ -23,7 +23,8 @@ def record_move(context: Context, target: ServerView) -> Effects:
     active = context.observed.servers.get(context.active_server or "")
     if context.spec.serving.soak is None or active is None:
         return Effects()
-    now, begun = context.now.isoformat(), context.observed.promotions.get(target.name)
+    now = context.now.isoformat()
+    begun = context.observed.promotions.get(target.name)
     promotion = Promotion(
         revision=target.revision_key,
         server=target.name,
@@ -33,7 +34,7 @@ def record_move(context: Context, target: ServerView) -> Effects:
         since=now,
         intent=spec_digest(context),
         steps=begun.steps if begun is not None and begun.uid == target.uid else (),
-        before=_told_of(context, active, begun),
+        before=_status_of(context, active, begun),
     )
     if makes_way(context, target):
         message = wording.no_room_message(active.name, target.name)
@@ -41,8 +42,8 @@ def record_move(context: Context, target: ServerView) -> Effects:
     return Effects(promotions={target.name: promotion})
 
 
-def _told_of(context: Context, active: ServerView, begun: Promotion | None) -> Mapping[str, Any] | None:
-    """What the status tells of the active revision, or an earlier record of the same move; None: nothing does.
+def _status_of(context: Context, active: ServerView, begun: Promotion | None) -> Mapping[str, Any] | None:
+    """The status of the active revision, or what an earlier record of the same move has of it; None: neither has any.
 
     The last status is of another revision after somebody led the Service back by hand.
     """

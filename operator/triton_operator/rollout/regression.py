@@ -45,7 +45,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class MeasuredSweep:
     """The judged scenario's measurements and the environment they were made in."""
 
     rows: Sequence[Row]
@@ -53,7 +53,7 @@ class Sweep:
     mix: Mix | None
 
 
-Sweeps = Mapping[str, Sweep]
+Sweeps = Mapping[str, MeasuredSweep]
 """The judged scenario's measurements by where they were made."""
 PREVIEW, PROFILE = "", " by the profiles"
 """Where, as a message says it after the load."""
@@ -135,16 +135,16 @@ def _last_other_source(context: Context, source: SourceResult) -> tuple[str, Swe
 
 def _sweeps(context: Context, profile: Document | None, measure_results: Sequence[MeasureResult]) -> Sweeps:
     """Return the judged scenario's measurements, as far as they are recorded."""
-    scenario, found = context.spec.selection.scenario, dict[str, Sweep]()
+    scenario, found = context.spec.selection.scenario, dict[str, MeasuredSweep]()
     if isinstance(profile, ProfileResult):
-        found[PROFILE] = Sweep(profile.rows(scenario), profile.environment, profile.mix)
+        found[PROFILE] = MeasuredSweep(profile.rows(scenario), profile.environment, profile.mix)
     if scenario == "Online" and measure_results:
         measured = merged(measure_results)
-        found[PREVIEW] = Sweep(measured.online, measured.environment, measured.mix)
+        found[PREVIEW] = MeasuredSweep(measured.online, measured.environment, measured.mix)
     return found
 
 
-def _obstacles(previous_sweep: Sweep, new_sweep: Sweep, scenario: str) -> Iterator[str]:
+def _obstacles(previous_sweep: MeasuredSweep, new_sweep: MeasuredSweep, scenario: str) -> Iterator[str]:
     """Yield the differences in environment and options that forbid a comparison, in words."""
     yield from differences(previous_sweep.environment, new_sweep.environment)
     options = [_options(each.environment.perf_analyzer, scenario) for each in (previous_sweep, new_sweep)]
@@ -186,7 +186,7 @@ def _reports_scenario(command_words: Sequence[str], scenario: str) -> bool:
     return bool(command_words) and command_words[-1].startswith(f"{SCENARIOS[scenario]}-")
 
 
-def _load_mismatch(previous_sweep: Sweep, new_sweep: Sweep) -> str:
+def _load_mismatch(previous_sweep: MeasuredSweep, new_sweep: MeasuredSweep) -> str:
     previous_loads, new_loads = (
         ", ".join(f"{row.batch_size}/{row.request_rate or row.concurrency}" for row in each.rows)
         for each in (previous_sweep, new_sweep)

@@ -81,7 +81,8 @@ def next_room(facts: RoomFacts) -> Room:
 
 def room_for(context: Context, target: ServerView | None) -> Room:
     """Return the room that the target has beside the active revision."""
-    active, deadline = _active_server(context, target), context.spec.serving.progress_deadline_seconds
+    active = _active_server(context, target)
+    deadline = context.spec.serving.progress_deadline_seconds
     if active is None or target is None:
         return Room.NONE
     waited = overdue = target.waiting_seconds(context.now)
@@ -164,7 +165,8 @@ def with_room_made(context: Context, target: ServerView | None, available: State
     if active is None or target is None or not makes_way(context, target):
         return available
     resource = min(_lacking_gpus(target) or _gpus(target), default="GPU")
-    remaining, desired = _remaining_replicas(context, active, target), context.spec.serving.replicas
+    remaining = _remaining_replicas(context, active, target)
+    desired = context.spec.serving.replicas
     cause = (
         f"no node has a free {resource} for the target revision, so Deployment {active.name} was scaled to {remaining}"
     )

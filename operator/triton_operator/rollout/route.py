@@ -1,14 +1,12 @@
 """Route: have the Gateway API lead requests to the Services, if the spec asks for it. Nothing else waits for this."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
 from triton_operator.api.gateway import Route
 from triton_operator.context import Context
-from triton_operator.effects import Statement
+from triton_operator.effects import AddOn, Statement
 from triton_operator.resources.routing import http_route
 from triton_operator.rollout.wording import no_revision_condition, not_allowed
 
@@ -16,26 +14,14 @@ HOLDER_SECONDS = 60.0
 """Seconds between two looks whether another object still has a host name."""
 
 
-@dataclass(frozen=True)
-class Routing:
-    """The object's route after this pass."""
-
-    condition: Statement | None = None
-    """The condition Routed; None: the spec asks for no route."""
-    http_route: dict[str, Any] | None = None
-    """The HTTPRoute; None: there should be none."""
-    again_after: float | None = None
-    """Seconds after which another look may find something else; None: a watch tells of it."""
-
-
-def route(context: Context, share: int) -> Routing:
+def route(context: Context, share: int) -> AddOn:
     """Return the HTTPRoute to the active revision, and what the Gateways report about it.
 
     ``share``: percent of its requests that a canary gets.
     """
     spec_route = context.spec.serving.route
     if spec_route is None:
-        return Routing()
+        return AddOn()
     if not context.settings.gateway_api:
         return _gateway_api_missing(
             "this installation makes no HTTPRoutes, so there is none; set the Helm value gatewayApi.enabled"
@@ -46,17 +32,17 @@ def route(context: Context, share: int) -> Routing:
             " the operator"
         )
     if (refusal := next(route_refusals(context), None)) is not None:
-        return Routing(Statement("Routed", False, Reason.NOT_ALLOWED, refusal))
+        return AddOn(Statement("Routed", False, Reason.NOT_ALLOWED, refusal))
     if holder := context.observed.host_holder:
         message = (
             f"the HTTPRoute of TritonDeployment {holder} has the same host name on the same Gateway, so this object's"
             " own is not made, or stays as it was; name others in spec.serving.route.hostnames, or remove the other's"
             " route"
         )
-        return Routing(Statement("Routed", False, Reason.ROUTE_REFUSED, message), again_after=HOLDER_SECONDS)
+        return AddOn(Statement("Routed", False, Reason.ROUTE_REFUSED, message), again_after=HOLDER_SECONDS)
     if context.active_server is None:
-        return Routing(no_revision_condition("Routed"))
-    return Routing(_gateways_condition(context, spec_route, share), http_route(context, spec_route, share))
+        return AddOn(no_revision_condition("Routed"))
+    return AddOn(_gateways_condition(context, spec_route, share), http_route(context, spec_route, share))
 
 
 def keeps(context: Context) -> bool:
@@ -70,7 +56,8 @@ def keeps(context: Context) -> bool:
 
 def route_refusals(context: Context) -> Iterator[str]:
     """Yield a message for each Gateway and host name of the spec's route that the installation does not allow."""
-    spec_route, settings = context.spec.serving.route, context.settings
+    spec_route = context.spec.serving.route
+    settings = context.settings
     if spec_route is None:
         return
     for each in spec_route.parent_refs:
@@ -88,8 +75,8 @@ def route_refusals(context: Context) -> Iterator[str]:
         )
 
 
-def _gateway_api_missing(message: str) -> Routing:
-    return Routing(Statement("Routed", False, Reason.ADD_ON_MISSING, message))
+def _gateway_api_missing(message: str) -> AddOn:
+    return AddOn(Statement("Routed", False, Reason.ADD_ON_MISSING, message))
 
 
 def _gateways_condition(context: Context, spec_route: Route, share: int) -> Statement:

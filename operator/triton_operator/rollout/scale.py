@@ -1,30 +1,16 @@
 """Scale: have KEDA follow the load on the active revision, where the spec asks for it. Nothing else waits for this."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.serving import Autoscaling
 from triton_operator.context import Context
-from triton_operator.effects import Statement
+from triton_operator.effects import AddOn, Statement
 from triton_operator.resources.autoscaling import WINDOW_SECONDS, Saturated, scaled_object
 from triton_operator.rollout.wording import no_revision_condition
 
 
-@dataclass(frozen=True)
-class Scaling:
-    """The object's scaling after this pass."""
-
-    condition: Statement | None = None
-    """The condition Autoscaling; None: the spec asks for no scaling."""
-    scaled_object: dict[str, Any] | None = None
-    """The ScaledObject; None: there should be none, so the replicas stay as they are."""
-    again_after: float | None = None
-    """Seconds until time alone changes the scaling; None: time alone does not."""
-
-
-def scale(context: Context, is_measured: bool, share: int) -> Scaling:
+def scale(context: Context, is_measured: bool, share: int) -> AddOn:
     """Return the ScaledObject of the active revision, which scales by the saturation that was measured of it.
 
     The active revision and its saturation are both read from the last status. That was written as a whole, so the
@@ -33,7 +19,7 @@ def scale(context: Context, is_measured: bool, share: int) -> Scaling:
     """
     autoscaling = context.spec.serving.autoscaling
     if autoscaling is None:
-        return Scaling()
+        return AddOn()
     if not context.settings.prometheus_address:
         return _not_scaled(
             Reason.ADD_ON_MISSING,
@@ -46,9 +32,10 @@ def scale(context: Context, is_measured: bool, share: int) -> Scaling:
             "the API server does not know the kind ScaledObject, so the replicas stay as they are; install KEDA, then"
             " restart the operator",
         )
-    active, performance = context.triton_deployment.status.active, context.triton_deployment.status.performance
+    active = context.triton_deployment.status.active
+    performance = context.triton_deployment.status.performance
     if active is None or context.active_server is None:
-        return Scaling(no_revision_condition("Autoscaling"))
+        return AddOn(no_revision_condition("Autoscaling"))
     capacity = performance.saturation if performance is not None else None
     if performance is None or capacity is None or capacity.concurrency is None or float(capacity.throughput or 0) <= 0:
         return _not_scaled(
@@ -61,18 +48,18 @@ def scale(context: Context, is_measured: bool, share: int) -> Scaling:
     measured_saturation = Saturated(active.revision, capacity.concurrency, capacity.throughput)
     body = scaled_object(context, autoscaling, measured_saturation, paused=pause_words is not None)
     if pause_words is not None:
-        return Scaling(Statement("Autoscaling", False, Reason.SCALING_PAUSED, pause_words), body, seconds)
+        return AddOn(Statement("Autoscaling", False, Reason.SCALING_PAUSED, pause_words), body, seconds)
     least = "at least " if capacity.lower_bound else ""
     message = (
         f"ScaledObject {context.name} asks for {_range_words(autoscaling)}: one replica was measured to do {least}"
         f"{capacity.throughput} inferences/s at concurrency {capacity.concurrency}, of which"
         f" {autoscaling.headroom_percent} % are left free"
     )
-    return Scaling(Statement("Autoscaling", True, Reason.SCALING, message), body)
+    return AddOn(Statement("Autoscaling", True, Reason.SCALING, message), body)
 
 
-def _not_scaled(reason: Reason, message: str) -> Scaling:
-    return Scaling(Statement("Autoscaling", False, reason, message))
+def _not_scaled(reason: Reason, message: str) -> AddOn:
+    return AddOn(Statement("Autoscaling", False, reason, message))
 
 
 def _range_words(autoscaling: Autoscaling) -> str:

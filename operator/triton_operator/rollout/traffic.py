@@ -39,7 +39,7 @@ class Traffic:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SoakVerdict:
     """The verdict on a revision by its soak or a step of its canary."""
 
     reason: Reason

@@ -22,8 +22,16 @@ from triton_operator.rollout import trial_times, wording
 from triton_operator.rollout.decision import Sharing
 from triton_operator.rollout.moves import keep_deployment, spec_digest
 from triton_operator.rollout.room import makes_way
-from triton_operator.rollout.traffic import Verdict
-from triton_operator.rollout.trial_decision import GOES_ON, Stage, TrialFacts, TrialMove, TrialVerdict, next_trial
+from triton_operator.rollout.traffic import SoakVerdict
+from triton_operator.rollout.trial_decision import (
+    GOES_ON,
+    TrialFacts,
+    TrialMove,
+    TrialStage,
+    TrialVerdict,
+    first_verdict,
+    next_trial,
+)
 from triton_operator.rollout.trial_times import due_time
 from triton_operator.rollout.verdicts import first_reading, move_record, own_reading, restart_verdict, traffic_verdict
 
@@ -53,13 +61,15 @@ class ObservedTrial:
     """A trial with everything observed about it."""
 
     facts: TrialFacts
+    by_route: bool
+    """Whether the trial is a canary."""
     tried: ServerView | None = None
     """The Deployment on trial; None: there is none, or somebody deleted it."""
     other: ServerView | None = None
     """The Deployment that it is compared with: the active one, or the one that was active before; None: it is gone."""
     record: Promotion | None = None
     """The record of the trial; None: it has not begun."""
-    verdict: Verdict | None = None
+    verdict: SoakVerdict | None = None
     """The verdict on a soak or a step by what was found so far; None: there is none yet."""
     effects: Effects = field(default_factory=Effects)
     """What is asked of the cluster: Jobs that read counters, and records to write."""
@@ -79,7 +89,7 @@ class ObservedTrial:
         return self.record
 
     @property
-    def judgement(self) -> Verdict:
+    def judgement(self) -> SoakVerdict:
         """The verdict on a trial that has one."""
         assert self.verdict is not None
         return self.verdict
@@ -112,15 +122,17 @@ def advance(context: Context, trial: ObservedTrial) -> Trial:
 
 def _observe_soak(context: Context, successor: str) -> ObservedTrial:
     """Return what is observed of the soak of the active revision."""
-    servers, is_asked = context.observed.servers, context.spec.serving.soak is not None
-    active, record = servers.get(context.active_server or ""), move_record(context, context.active_server)
+    servers = context.observed.servers
+    is_asked = context.spec.serving.soak is not None
+    active = servers.get(context.active_server or "")
+    record = move_record(context, context.active_server)
     other = servers.get(record.previous) if record is not None else _other_of_lost_record(context, successor)
     is_restored = record is not None and active is not None and record.uid != active.uid
     if not is_asked or record is None or record.reason is not None:
-        stage = Stage.BEFORE if record is None else Stage.OVER
-        facts = TrialFacts(is_asked, by_route=False, stage=stage, may_begin=active is not None and other is not None)
+        stage = TrialStage.BEFORE if record is None else TrialStage.OVER
+        facts = TrialFacts(is_asked, stage, may_begin=active is not None and other is not None)
         effects = own_reading(context, active).effects if is_asked and active is not None else Effects()
-        observed = ObservedTrial(facts, active, other, record, effects=effects)
+        observed = ObservedTrial(facts, False, active, other, record, effects=effects)
     else:
         early_end = _early_end(context, active, other, record, successor)
         observed = _observe_running(context, active, other, record, early_end, is_restored=is_restored)
@@ -134,22 +146,20 @@ def observe_canary(context: Context, target: ServerView, is_ready: bool) -> Obse
 
     ``is_ready``: whether the target's server is ready, so that the canary may begin.
     """
-    active, record = (
-        context.observed.servers.get(context.active_server or ""),
-        context.observed.promotions.get(target.name),
-    )
+    active = context.observed.servers.get(context.active_server or "")
+    record = context.observed.promotions.get(target.name)
     if record is not None and (record.uid, record.previous, record.reason) != (target.uid, context.active_server, None):
         record = None
     # What is active and was deleted is made again, and answers nothing until then.
     ends = context.active_server is None or makes_way(context, target)
-    stage = Stage.BEFORE if record is None else Stage.RUNS
+    stage = TrialStage.BEFORE if record is None else TrialStage.RUNS
     if record is not None and (not record.by_route or len(record.steps) >= len(_steps(context))):
         # The record may say already that the Service moves, before it does.
-        stage = Stage.OVER
-    if record is None or stage is Stage.OVER or ends or not _is_possible(context):
+        stage = TrialStage.OVER
+    if record is None or stage is TrialStage.OVER or ends or not _is_possible(context):
         may_begin = is_ready and not ends
-        facts = TrialFacts(_is_possible(context), by_route=True, stage=stage, may_begin=may_begin, ends=ends)
-        return ObservedTrial(facts, target, active, record)
+        facts = TrialFacts(_is_possible(context), stage, may_begin=may_begin, ends=ends)
+        return ObservedTrial(facts, True, target, active, record)
     return _observe_running(context, target, active, record)
 
 
@@ -158,7 +168,7 @@ def _observe_running(
     tried: ServerView | None,
     other: ServerView | None,
     record: Promotion,
-    early_end: Verdict | None = None,
+    early_end: SoakVerdict | None = None,
     *,
     is_restored: bool = False,
 ) -> ObservedTrial:
@@ -167,67 +177,53 @@ def _observe_running(
     first = first_reading(context, tried, other, record) if tried is not None and other is not None else Run(Effects())
     renewed = trial_times.with_outage(context, record, answers=active is not None and active.answers)
     renewed = trial_times.with_first_reading(context, renewed, first.finished_at)
-    effects, patience = first.effects, inf
-    is_replaced = early_end is None and idle is not None and idle.answers
-    is_outage = is_replaced and trial_times.is_down_for_long(context, renewed)
-    verdict = restart_verdict(tried, other, record) if tried is not None else None
-    if early_end is not None:
-        # A crash decides the soak, also where it could not go on.
-        verdict = verdict if verdict is not None and verdict.reason is Reason.SOAK_FAILED else early_end
-    elif is_outage:
-        deadline = context.spec.serving.progress_deadline_seconds
-        verdict = wording.outage_verdict(deadline, active.trouble if active is not None else None)
-    else:
-        verdict = verdict or _waived_verdict(context, record)
-    if verdict is None and tried is not None and other is not None:
-        verdict, more, patience = traffic_verdict(context, tried, other, renewed, first)
-        effects += more
+    effects, patience, verdict = first.effects, inf, None
+    is_outage = idle is not None and idle.answers and trial_times.is_down_for_long(context, renewed)
+    # Once the active revision is down, the one on trial takes its place, whatever was found of it.
+    takes_over = is_outage and record.by_route
+    if not takes_over:
+        restart = restart_verdict(tried, other, record) if tried is not None else None
+        outage = wording.outage_verdict(context, active) if is_outage else None
+        verdict = first_verdict(restart, early_end, outage) or _waived_verdict(context, record)
+        if verdict is None and tried is not None and other is not None:
+            verdict, more, patience = traffic_verdict(context, tried, other, renewed, first)
+            effects += more
     facts = TrialFacts(
         enabled=True,
-        by_route=record.by_route,
-        stage=Stage.RUNS,
-        ends=early_end is not None,
-        outage=is_outage,
+        stage=TrialStage.RUNS,
+        ends=takes_over or early_end is not None,
         restored=is_restored,
-        verdict=_verdict(verdict),
+        verdict=TrialVerdict.of(verdict),
         policy=context.spec.rollout.on_inconclusive,
         answers=tried is not None and tried.answers,
     )
-    observed = ObservedTrial(facts, tried, other, record, verdict, effects, patience)
+    observed = ObservedTrial(facts, record.by_route, tried, other, record, verdict, effects, patience)
     return observed.recorded(renewed) if renewed != record else observed
 
 
-def _verdict(verdict: Verdict | None) -> TrialVerdict:
-    if verdict is None:
-        return TrialVerdict.NOTHING
-    unclear = TrialVerdict.SPOILED if verdict.spoiled else TrialVerdict.UNCLEAR
-    return {Reason.SOAK_PASSED: TrialVerdict.PASSED, Reason.SOAK_FAILED: TrialVerdict.FAILED}.get(
-        verdict.reason, unclear
-    )
-
-
-def _waived_verdict(context: Context, record: Promotion) -> Verdict | None:
+def _waived_verdict(context: Context, record: Promotion) -> SoakVerdict | None:
     """Return the last verdict on a held revision if the spec no longer asks to hold it; else None."""
     if not record.held_since or context.spec.rollout.on_inconclusive == "Hold" or context.spec.suspend:
         return None
-    return Verdict(Reason.SOAK_INCONCLUSIVE, record.message)
+    return SoakVerdict(Reason.SOAK_INCONCLUSIVE, record.message)
 
 
 def _early_end(
     context: Context, active: ServerView | None, previous: ServerView | None, record: Promotion, successor: str
-) -> Verdict | None:
+) -> SoakVerdict | None:
     """Return the verdict on a soak that ends before its time; None: it does not."""
     # A third revision takes minutes to start, and nothing but the previous one answers until then.
     if successor and ((active is not None and active.answers) or previous is None or not previous.answers):
-        return wording.superseded_verdict(successor)
+        return wording.early_verdict(f"Deployment {successor} starts with another revision")
     if previous is None:
-        return wording.previous_gone_verdict(record)
-    return wording.no_replicas_verdict() if context.spec.serving.replicas == 0 else None
+        return wording.early_verdict(f"Deployment {record.previous}, which was active before, is gone")
+    return wording.early_verdict("spec.serving.replicas is 0") if context.spec.serving.replicas == 0 else None
 
 
 def _other_of_lost_record(context: Context, successor: str) -> ServerView | None:
     """Return the Deployment that was active before a soak whose record was lost; None: no status tells of one."""
-    status, names = context.triton_deployment.status, {context.active_server, successor}
+    status = context.triton_deployment.status
+    names = {context.active_server, successor}
     is_soaked = any(
         each.type == "Soaked" and each.reason in (Reason.SOAKING, Reason.ROLLOUT_HELD) for each in status.conditions
     )
@@ -260,7 +256,7 @@ def _none(context: Context, trial: ObservedTrial) -> Trial:
 
 
 def _await(context: Context, trial: ObservedTrial) -> Trial:
-    if trial.facts.by_route:
+    if trial.by_route:
         return Trial()
     is_alone = context.active_server is None
     condition = wording.no_revision_condition("Soaked") if is_alone else wording.not_recorded_condition()
@@ -268,11 +264,12 @@ def _await(context: Context, trial: ObservedTrial) -> Trial:
 
 
 def _begin(context: Context, trial: ObservedTrial) -> Trial:
-    tried, now, by_route = trial.tried, context.now.isoformat(), trial.facts.by_route
+    tried = trial.tried
+    now = context.now.isoformat()
     previous = trial.other.name if trial.other is not None else context.active_server
     assert tried is not None
     assert previous is not None
-    record = Promotion(tried.revision_key, tried.name, tried.uid, previous, now, now, by_route)
+    record = Promotion(tried.revision_key, tried.name, tried.uid, previous, now, now, trial.by_route)
     # In this pass only the record is written. A Job that is made before it would have another key in the next pass, and
     # a share without a record would end without its pods being kept for the last requests.
     return replace(_go_on(context, trial.recorded(record)), share=0)
@@ -280,7 +277,9 @@ def _begin(context: Context, trial: ObservedTrial) -> Trial:
 
 def _go_on(context: Context, trial: ObservedTrial) -> Trial:
     """Return the soak, or the canary at its present step with its share. The previous revision keeps its pods."""
-    record, answers, end = trial.promotion, trial.facts.answers, due_time(context, trial.promotion)
+    record = trial.promotion
+    answers = trial.facts.answers
+    end = due_time(context, trial.promotion)
     reason = trial_times.reason_of(context, record)
     if record.by_route:
         condition = wording.canary_condition(context, reason, record, _steps(context), end, answers)
@@ -300,7 +299,8 @@ def _pass(context: Context, trial: ObservedTrial) -> Trial:
     record = trial.promotion
     if not record.by_route:
         return _end(context, trial)
-    now, words = context.now.isoformat(), wording.step_message(_share(context, record), trial.judgement)
+    now = context.now.isoformat()
+    words = wording.step_message(_share(context, record), trial.judgement)
     passed = replace(record, at=now, steps=(*record.steps, words))
     if record.again_at:
         # The requests since the last reading of such a step came with that step's share, so they do not count for the
@@ -321,7 +321,8 @@ def _begin_anew(context: Context, trial: ObservedTrial) -> Trial:
 
 
 def _undo(context: Context, trial: ObservedTrial) -> Trial:
-    record, verdict = trial.promotion, wording.undo_verdict(trial.judgement)
+    record = trial.promotion
+    verdict = wording.undo_verdict(trial.judgement)
     if not record.by_route:
         return _end(context, replace(trial, verdict=verdict))
     message = wording.canary_failed_message(context, record, _share(context, record), verdict)
@@ -362,8 +363,9 @@ def _stand(context: Context, trial: ObservedTrial) -> Trial:
     revision is kept until it answers, with as many replicas as it then needs.
     """
     record, previous, effects = trial.promotion, trial.other, trial.effects
-    if trial.facts.by_route:
-        route, answers = context.observed.http_route, trial.tried is not None and trial.tried.answers
+    if trial.by_route:
+        route = context.observed.http_route
+        answers = trial.tried is not None and trial.tried.answers
         share = route.share if route is not None and answers else 0
         look = trial_times.LOOK_SECONDS if record.down_since else None
         return Trial(effects=effects, share=share, again_after=look)

@@ -15,10 +15,12 @@ facts say what differs:
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from triton_converters.contract.reasons import Reason
 from triton_operator.api.rollout import OnInconclusive
+from triton_operator.rollout.traffic import SoakVerdict
 
 
-class Stage(Enum):
+class TrialStage(Enum):
     """The stage of a trial, as recorded."""
 
     BEFORE = auto()
@@ -41,6 +43,14 @@ class TrialVerdict(Enum):
     SPOILED = auto()
     """The revision cannot be judged by the counters from the beginning, so only later requests count."""
 
+    @classmethod
+    def of(cls, verdict: SoakVerdict | None) -> "TrialVerdict":
+        """Return the fact that a verdict is; None: there is none yet."""
+        if verdict is None:
+            return cls.NOTHING
+        unclear = cls.SPOILED if verdict.spoiled else cls.UNCLEAR
+        return {Reason.SOAK_PASSED: cls.PASSED, Reason.SOAK_FAILED: cls.FAILED}.get(verdict.reason, unclear)
+
 
 @dataclass(frozen=True)
 class TrialFacts:
@@ -48,15 +58,11 @@ class TrialFacts:
 
     enabled: bool
     """Whether the spec asks for one, and the cluster has what leads requests to the revision."""
-    by_route: bool
-    """Whether the trial is a canary."""
-    stage: Stage
+    stage: TrialStage
     may_begin: bool = False
     """Whether a trial that is not recorded may begin: the server is ready, or the record of a soak was lost."""
     ends: bool = False
-    """Whether nothing more can be compared: the other revision is gone or makes way, or others decide."""
-    outage: bool = False
-    """Whether the active revision has been down for long while the other one answers."""
+    """Whether nothing more can be compared: the other revision is gone or down for long, or makes way for a third."""
     restored: bool = False
     """Whether the revision's Deployment was deleted and made again since its requests count."""
     verdict: TrialVerdict = TrialVerdict.NOTHING
@@ -95,16 +101,25 @@ GOES_ON = frozenset({TrialMove.BEGIN, TrialMove.GO_ON, TrialMove.PASS, TrialMove
 """The moves after which a canary goes on."""
 
 
+def first_verdict(
+    restart: SoakVerdict | None, early_end: SoakVerdict | None, outage: SoakVerdict | None
+) -> SoakVerdict | None:
+    """Return the verdict that counts of those that need no counters; None: there is none.
+
+    A crash counts although the trial could not go on, but servers of both revisions that ended say least.
+    """
+    has_failed = restart is not None and restart.reason is Reason.SOAK_FAILED
+    return (restart if has_failed else None) or early_end or outage or restart
+
+
 def next_trial(facts: TrialFacts) -> TrialMove:
     """Return the next move of a trial; the first line that applies decides."""
     if not facts.enabled:
         return TrialMove.NONE
-    if facts.stage is Stage.OVER:
+    if facts.stage is TrialStage.OVER:
         return TrialMove.STAND
-    if facts.stage is Stage.BEFORE:
+    if facts.stage is TrialStage.BEFORE:
         return TrialMove.BEGIN if facts.may_begin else TrialMove.AWAIT
-    if facts.outage:
-        return TrialMove.END if facts.by_route else TrialMove.UNDO
     if facts.verdict is TrialVerdict.FAILED:
         return TrialMove.UNDO
     if facts.ends:

@@ -1,18 +1,15 @@
 """The messages of conditions and records about rollouts, a function for each. Pure; it decides nothing."""
 
-import math
 from collections.abc import Sequence
 from datetime import datetime
 
-from triton_converters.contract.figures import as_written, telling
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.status import ConditionType
 from triton_operator.context import Context
 from triton_operator.effects import Statement
 from triton_operator.observed.promotion import Promotion
 from triton_operator.observed.server import ServerView
-from triton_operator.observed.trouble import Trouble
-from triton_operator.rollout.traffic import Traffic, Verdict
+from triton_operator.rollout.traffic import SoakVerdict
 
 
 def no_revision_condition(kind: ConditionType) -> Statement:
@@ -54,41 +51,27 @@ def soaking_condition(context: Context, reason: Reason, promotion: Promotion, en
     return Statement("Soaked", None, reason, f"{message}{_held_words(promotion)}")
 
 
-def superseded_verdict(server: str) -> Verdict:
-    """Return the verdict on a soak that ends because a third revision starts in Deployment ``server``."""
-    return _early_verdict(f"Deployment {server} starts with another revision")
+def early_verdict(cause: str) -> SoakVerdict:
+    """Return the verdict on a soak that ends before its time. ``cause``: why, in words."""
+    return SoakVerdict(Reason.SOAK_INCONCLUSIVE, f"the soak ended early, because {cause}")
 
 
-def previous_gone_verdict(promotion: Promotion) -> Verdict:
-    """Return the verdict on a soak whose previous revision cannot come back any more."""
-    return _early_verdict(f"Deployment {promotion.previous}, which was active before, is gone")
-
-
-def no_replicas_verdict() -> Verdict:
-    """Return the verdict on a soak of which the spec wants no server any more."""
-    return _early_verdict("spec.serving.replicas is 0")
-
-
-def _early_verdict(cause: str) -> Verdict:
-    return Verdict(Reason.SOAK_INCONCLUSIVE, f"the soak ended early, because {cause}")
-
-
-def undo_verdict(verdict: Verdict) -> Verdict:
+def undo_verdict(verdict: SoakVerdict) -> SoakVerdict:
     """Return the verdict on a revision that is undone: one without a verdict says so."""
     if verdict.reason is Reason.SOAK_FAILED:
         return verdict
     message = f"it was not judged, because {verdict.message}; spec.rollout.onInconclusive is Undo"
-    return Verdict(Reason.SOAK_FAILED, message)
+    return SoakVerdict(Reason.SOAK_FAILED, message)
 
 
-def soak_passed_message(promotion: Promotion, verdict: Verdict) -> str:
+def soak_passed_message(promotion: Promotion, verdict: SoakVerdict) -> str:
     """Return the words of SoakPassed."""
     return (
         f"revision {promotion.revision} in Deployment {promotion.server}: {verdict.message}{_canary_words(promotion)}"
     )
 
 
-def soak_failed_message(context: Context, promotion: Promotion, verdict: Verdict) -> str:
+def soak_failed_message(context: Context, promotion: Promotion, verdict: SoakVerdict) -> str:
     """Return the words of SoakFailed, without those about the previous revision."""
     return (
         f"{soak_passed_message(promotion, verdict)}; this revision is not tried again until the spec or the source"
@@ -117,7 +100,7 @@ def not_undone_condition(promotion: Promotion, previous: ServerView | None) -> S
     return Statement("Soaked", False, Reason.SOAK_FAILED, f"{cause}; {promotion.message}")
 
 
-def soak_inconclusive_message(promotion: Promotion, verdict: Verdict) -> str:
+def soak_inconclusive_message(promotion: Promotion, verdict: SoakVerdict) -> str:
     """Return the words of SoakInconclusive; a revision that failed stays if the previous one is gone."""
     message = f"{soak_passed_message(promotion, verdict)}; it stays without a verdict"
     has_failed = verdict.reason is Reason.SOAK_FAILED
@@ -156,12 +139,12 @@ def canary_condition(
     return Statement("Soaked", None, reason, message)
 
 
-def step_message(share: int, verdict: Verdict) -> str:
+def step_message(share: int, verdict: SoakVerdict) -> str:
     """Return the words about a step that is over. ``share``: its percent of the requests."""
     return f"{share} %: {'passed' if verdict.reason is Reason.SOAK_PASSED else f'inconclusive, {verdict.message}'}"
 
 
-def canary_failed_message(context: Context, promotion: Promotion, share: int, verdict: Verdict) -> str:
+def canary_failed_message(context: Context, promotion: Promotion, share: int, verdict: SoakVerdict) -> str:
     """Return the words of SoakFailed of a revision that was no more than a canary. ``share``: its percent."""
     return (
         f"revision {promotion.revision} in Deployment {promotion.server}, with {share} % of the requests to HTTPRoute"
@@ -175,89 +158,11 @@ def canary_abandoned_message(promotion: Promotion) -> str:
     return f"the canary of Deployment {promotion.server} ended, because its revision is no longer the target"
 
 
-def unread_verdict(moment: str, trouble: Trouble | None, *, spoiled: bool) -> Verdict:
-    """Return the verdict if counters were not read. ``moment``: when, in words. ``spoiled``: as `Verdict.spoiled`."""
-    cause = f": {trouble.message}" if trouble is not None else ""
-    return Verdict(Reason.SOAK_INCONCLUSIVE, f"the servers' counters {moment} were not read{cause}", spoiled)
-
-
-def outage_verdict(seconds: int, trouble: Trouble | None) -> Verdict:
-    """Return the verdict on a revision of which no pod has been ready for so many seconds, and so answers nothing."""
-    cause = f": {trouble.message}" if trouble is not None else ""
-    return Verdict(Reason.SOAK_FAILED, f"none of its pods has been ready for {seconds} s{cause}")
-
-
-def restart_verdict(pod: str, moment: str, trouble: Trouble | None) -> Verdict:
-    """Return the verdict on a revision whose server ended by itself."""
-    cause = f": {trouble.message}" if trouble is not None else ""
-    message = f"tritonserver in pod {pod} ended {moment}, and was started again{cause}"
-    return Verdict(Reason.SOAK_FAILED, message)
-
-
-def both_restarted_verdict(pod: str, moment: str, other: str) -> Verdict:
-    """Return the verdict if servers of both revisions ended, as with their node. ``other``: the other Deployment."""
-    message = f"tritonserver in pod {pod} ended {moment}, and so did one of Deployment {other}"
-    message += "; look for what became of the node"
-    return Verdict(Reason.SOAK_INCONCLUSIVE, message, spoiled=True)
-
-
-def few_requests_verdict(traffic: Traffic, min_requests: int) -> Verdict:
-    """Return the verdict on a revision that answered fewer requests than can be judged."""
-    return Verdict(
-        Reason.SOAK_INCONCLUSIVE, f"it answered {traffic.requests} requests, and minRequests is {min_requests}"
-    )
-
-
-def many_errors_verdict(errors: str, max_percent: float, previous: Traffic | None) -> Verdict:
-    """Return the verdict on a revision that failed too many requests."""
-    return Verdict(
-        Reason.SOAK_FAILED, f"{errors}, and maxErrorPercent is {as_written(max_percent)}; {_previous_words(previous)}"
-    )
-
-
-def latency_not_compared_verdict(errors: str, previous: Traffic | None) -> Verdict:
-    """Return the verdict if the previous revision answered too few requests for a comparison."""
-    message = f"{errors}; the mean latency is not compared: {_previous_words(previous)}"
-    return Verdict(Reason.SOAK_INCONCLUSIVE, message)
-
-
-def much_slower_verdict(latency: str, slower_percent: float, max_percent: int) -> Verdict:
-    """Return the verdict on a revision that is too slow."""
-    return Verdict(
-        Reason.SOAK_FAILED,
-        f"{latency}: {_percent(slower_percent, max_percent)} more, and maxLatencyPercent is {max_percent}",
-    )
-
-
-def did_well_verdict(errors: str, latency: str) -> Verdict:
-    """Return the verdict on a revision that did as well as the previous one."""
-    return Verdict(Reason.SOAK_PASSED, f"{errors}; {latency}")
-
-
-def error_words(pods: str, traffic: Traffic, max_percent: float) -> str:
-    """Return the words about the requests that failed in ``pods``."""
-    return f"{_percent(traffic.failed_percent, max_percent)} of {traffic.requests} requests failed in {pods}"
-
-
-def latency_words(pods: str, traffic: Traffic, previous: Traffic, when: str) -> str:
-    """Return the words about the mean latency of ``pods``. ``when``: when the previous revision answered, in words."""
-    return f"the mean latency is {_milliseconds(traffic)} in {pods}, and was {_milliseconds(previous)} {when}"
-
-
-def _previous_words(previous: Traffic | None) -> str:
-    if previous is None:
-        return "the requests to the previous revision are not known"
-    failed_share = f"{_percent(previous.failed_percent)} failed"
-    return f"the previous revision answered {previous.requests} requests, of which {failed_share}"
-
-
-def _percent(value: float, bound: float = math.inf) -> str:
-    (figure,) = telling([value], lambda each: each > bound, 3)
-    return f"{figure} %"
-
-
-def _milliseconds(traffic: Traffic) -> str:
-    return f"{traffic.latency / 1000:.3g} ms"
+def outage_verdict(context: Context, active: ServerView | None) -> SoakVerdict:
+    """Return the verdict on an active revision of which no pod has been ready for as long as a start may take."""
+    cause = f": {active.trouble.message}" if active is not None and active.trouble is not None else ""
+    seconds = context.spec.serving.progress_deadline_seconds
+    return SoakVerdict(Reason.SOAK_FAILED, f"none of its pods has been ready for {seconds} s{cause}")
 
 
 def _held_words(promotion: Promotion) -> str:

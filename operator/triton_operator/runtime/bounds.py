@@ -7,9 +7,9 @@ any plan and the API server, because the operator's rights reach further than th
 from collections.abc import Mapping
 from typing import Any
 
-from triton_operator.kube.kinds import CHILDREN, CLAIM, OPTIONAL, POD, Kind, kind_named
+from triton_operator.kube.kinds import CHILDREN, CLAIM, OPTIONAL, POD, ApiKind, kind_named
 
-WRITTEN: frozenset[Kind] = frozenset({*CHILDREN, *OPTIONAL} - {POD})
+WRITTEN: frozenset[ApiKind] = frozenset({*CHILDREN, *OPTIONAL} - {POD})
 """The kinds of which a pass makes objects. Pods are those of Jobs and Deployments."""
 
 

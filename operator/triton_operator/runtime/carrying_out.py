@@ -24,7 +24,7 @@ from triton_operator.kube.kinds import (
     OPTIONAL,
     SCALED_OBJECT,
     SERVICE,
-    Kind,
+    ApiKind,
     kind_named,
     kind_of,
 )
@@ -35,7 +35,7 @@ from triton_operator.runtime.writing import Children, Failures, Writer, Written,
 
 NEEDED_BY_PODS = {CLAIM, NETWORK_POLICY}
 """The kinds that must exist before a pod may run."""
-TOLD_BY: Mapping[Kind, ConditionType] = {SCALED_OBJECT: "Autoscaling", HTTP_ROUTE: "Routed"}
+TOLD_BY: Mapping[ApiKind, ConditionType] = {SCALED_OBJECT: "Autoscaling", HTTP_ROUTE: "Routed"}
 """The condition that tells if an object of a kind that a cluster may lack is refused."""
 
 
@@ -111,7 +111,7 @@ class CarryingOut:
             others = [each for each in others if not self._moves(each)]
         self._write(others)
 
-    def _apply_optional(self, kind: Kind) -> None:
+    def _apply_optional(self, kind: ApiKind) -> None:
         """Apply the objects of another project's kind, such as the HTTPRoute, which ends the share of a failed canary.
 
         KEDA's webhook, for one, refuses a second scaler of one object: a user's own is left alone.
@@ -136,7 +136,7 @@ class CarryingOut:
         names = {each["name"] for each in backends}
         return all((SERVICE, name) in self._children or f"{SERVICE} {name}" in self._written for name in names)
 
-    def _of(self, kinds: Collection[Kind]) -> list[Body]:
+    def _of(self, kinds: Collection[ApiKind]) -> list[Body]:
         """The plan's objects of some kinds, in its order."""
         return [each for kind, each in self._objects if kind in kinds]
 

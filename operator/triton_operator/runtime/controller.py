@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from triton_operator.kube.cluster import Cluster, ClusterError, NotFoundError, RefusedError
-from triton_operator.kube.kinds import ALL, EVENT, HTTP_ROUTE, OPTIONAL, SCALED_OBJECT, Kind
+from triton_operator.kube.kinds import ALL, EVENT, HTTP_ROUTE, OPTIONAL, SCALED_OBJECT, ApiKind
 from triton_operator.runtime.lease import LEASE_SECONDS, RENEW_SECONDS, Lease
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result, WorkQueue
@@ -72,7 +72,7 @@ class Controller:
         self._begin(queue)
         log.info("%d TritonDeployments are known", len(self._store.ready_reasons()))
 
-    def _make_queue(self, cluster: Cluster, optional: Collection[Kind]) -> WorkQueue[Key]:
+    def _make_queue(self, cluster: Cluster, optional: Collection[ApiKind]) -> WorkQueue[Key]:
         """The queue of passes, which write only while this replica holds the Lease, if there is one."""
         if self._settings.lease is not None:
             self._lease = Lease(cluster, *self._settings.lease, self._settings.holder)
@@ -86,7 +86,7 @@ class Controller:
 
         return WorkQueue(process, WORKERS)
 
-    def _make_watches(self, cluster: Cluster, kinds: Iterable[Kind], queue: WorkQueue[Key]) -> Iterator[Watch]:
+    def _make_watches(self, cluster: Cluster, kinds: Iterable[ApiKind], queue: WorkQueue[Key]) -> Iterator[Watch]:
         """Yield the watches, which wake keys from their own threads."""
         loop = asyncio.get_running_loop()
 
@@ -145,7 +145,7 @@ class Controller:
         """Which namespaces are left out, and why; empty: none is."""
         return "; ".join(f"namespace {each} is left out: {why}" for each, why in self._unlisted.items() if why)
 
-    def _allowed(self) -> Iterator[Kind]:
+    def _allowed(self) -> Iterator[ApiKind]:
         """Yield the kinds of other projects that the installation lets the operator use."""
         if self._settings.prometheus_address:
             yield SCALED_OBJECT

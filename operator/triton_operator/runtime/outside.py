@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from triton_operator.kube.kinds import Kind
+from triton_operator.kube.kinds import ApiKind
 from triton_operator.names import Body
 from triton_operator.observed.routes import Host
 from triton_operator.runtime.store import Key
@@ -12,7 +12,7 @@ from triton_operator.runtime.store import Key
 class ApiServer(Protocol):
     """The requests of a pass; `kube.cluster.Cluster` sends them. Each may raise ClusterError."""
 
-    def get(self, kind: Kind, namespace: str, name: str) -> Body | None:
+    def get(self, kind: ApiKind, namespace: str, name: str) -> Body | None:
         """An object; None if it does not exist."""
 
     def has_node(self, label: str, value: str) -> bool | None:
@@ -58,5 +58,5 @@ class PassStore(Protocol):
     def host_holder(self, key: Key, wanted: frozenset[Host]) -> str:
         """NAMESPACE/NAME of another TritonDeployment that has a host name which this one's route wants, or empty."""
 
-    def put(self, kind: Kind, body: Body) -> object:
+    def put(self, kind: ApiKind, body: Body) -> object:
         """Take in an object as a write left it, which the watch tells only later."""

@@ -4,7 +4,7 @@ import zlib
 from typing import Any, NamedTuple
 
 from triton_operator.api.triton_deployment import bounded
-from triton_operator.kube.kinds import CONFIG_MAP, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.kinds import CONFIG_MAP, TRITON_DEPLOYMENT, ApiKind
 from triton_operator.kube.managed_fields import trimmed
 from triton_operator.kube.nesting import dumps, loads
 from triton_operator.runtime.store_facts import memory_of
@@ -29,10 +29,10 @@ class Packer:
     """Packs bodies. Objects of a kind look alike, so the first one of each kind is the others' dictionary."""
 
     def __init__(self) -> None:
-        self._samples: dict[Kind, bytes] = {}
+        self._samples: dict[ApiKind, bytes] = {}
         """The compression's dictionary by kind; it never changes."""
 
-    def pack(self, kind: Kind, body: dict[str, Any], uid: str, version: int) -> PackedObject | None:
+    def pack(self, kind: ApiKind, body: dict[str, Any], uid: str, version: int) -> PackedObject | None:
         """Return the body as it is kept; None: the operator never made one of that size."""
         plain = dumps(trimmed(kind, bounded(body) if kind is TRITON_DEPLOYMENT else body))
         text = plain.encode()
@@ -41,7 +41,7 @@ class Packer:
         packer = zlib.compressobj(level=1, zdict=self._samples.setdefault(kind, text))
         return PackedObject(uid, version, packer.compress(text) + packer.flush(), memory_of(plain))
 
-    def unpack(self, kind: Kind, known: PackedObject) -> dict[str, Any]:
+    def unpack(self, kind: ApiKind, known: PackedObject) -> dict[str, Any]:
         """Return a body of its own of what was packed."""
         body: dict[str, Any] = loads(zlib.decompressobj(zdict=self._samples[kind]).decompress(known.packed))
         return body

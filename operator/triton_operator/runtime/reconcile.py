@@ -31,7 +31,7 @@ from triton_operator.kube.kinds import (
     HTTP_ROUTE,
     SCALED_OBJECT,
     TRITON_DEPLOYMENT,
-    Kind,
+    ApiKind,
     kind_of,
 )
 from triton_operator.kube.managed_fields import trimmed
@@ -78,7 +78,7 @@ class Reconciler:
         metrics: Metrics,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         *,
-        optional: Collection[Kind] = (),
+        optional: Collection[ApiKind] = (),
     ) -> None:
         """`optional`: the kinds of other projects that the API server knows, and that are watched."""
         self._cluster = cluster
@@ -170,7 +170,7 @@ class Reconciler:
             # The records are written before the first status.
             return known
 
-        def look(kind: Kind, *wanted: str) -> None:
+        def look(kind: ApiKind, *wanted: str) -> None:
             there = by_key(known)
             for name in wanted:
                 found = self._cluster.get(kind, key.namespace, name) if (kind, name) not in there else None

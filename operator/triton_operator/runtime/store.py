@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HTTP_ROUTE, JOB, POD, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HTTP_ROUTE, JOB, POD, TRITON_DEPLOYMENT, ApiKind
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL, results
 from triton_operator.observed.routes import Host, shared
 from triton_operator.runtime.index import Index
@@ -64,7 +64,7 @@ class _Family:
     """A TritonDeployment and its children, as last known."""
 
     key: Key
-    members: dict[tuple[Kind, str], PackedObject] = field(default_factory=dict)
+    members: dict[tuple[ApiKind, str], PackedObject] = field(default_factory=dict)
     """The objects by kind and name."""
     packed: int = 0
     """Compressed bytes of all members."""
@@ -100,7 +100,7 @@ class Store:
         self._hosts = Index[_Member, tuple[str, str]]()
         """The host names that each HTTPRoute takes, by Gateway and name."""
 
-    def take_in(self, kind: Kind, event_type: str | None, body: dict[str, Any]) -> Key | None:
+    def take_in(self, kind: ApiKind, event_type: str | None, body: dict[str, Any]) -> Key | None:
         """Take in a watch event (type None: an object of a list). Return the TritonDeployment it concerns; None: none.
 
         It never raises for an object that a bug keeps out: that one stays as it was known, and the others go on.
@@ -112,7 +112,7 @@ class Store:
             self._failed(error)
             return None
 
-    def seen(self, kind: Kind, event_type: str | None, body: dict[str, Any]) -> list[Key]:
+    def seen(self, kind: ApiKind, event_type: str | None, body: dict[str, Any]) -> list[Key]:
         """Take in an object as `take_in` does. Return the TritonDeployments that it concerns.
 
         If one begins or ends to use a claim, these are the others on that claim too, unless they are many: then each
@@ -133,12 +133,12 @@ class Store:
         groups = [self._on_claim(key, claim) for claim in sorted(claims)]
         return [key, *(other for group in groups for other in group if len(group) <= FEW or self._cleans(other))]
 
-    def put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
+    def put(self, kind: ApiKind, body: dict[str, Any]) -> Key | None:
         """Take in an object. Return the TritonDeployment it is or belongs to; None if nothing is new."""
         with self._lock:
             return self._put(kind, body)
 
-    def remove(self, kind: Kind, body: dict[str, Any]) -> Key | None:
+    def remove(self, kind: ApiKind, body: dict[str, Any]) -> Key | None:
         """Forget a deleted object. Return the TritonDeployment it was or belonged to.
 
         The object may still exist without the label that the watch selects by; a later version is taken in again.
@@ -147,7 +147,7 @@ class Store:
             return self._remove(kind, _key(body), body["metadata"]["uid"], _version(body))
 
     def replace(
-        self, kind: Kind, namespace: str | None, bodies: Iterable[dict[str, Any]], resource_version: str
+        self, kind: ApiKind, namespace: str | None, bodies: Iterable[dict[str, Any]], resource_version: str
     ) -> set[Key]:
         """Take in a complete list of a kind (in a namespace, or in all) at a resource version.
 
@@ -234,7 +234,7 @@ class Store:
             return key in self._reasons
         return any(kind in (CONFIG_MAP, DEPLOYMENT) for kind, _ in self._families[key].members)
 
-    def _lacks_change(self, kind: Kind, body: dict[str, Any], version: int) -> bool:
+    def _lacks_change(self, kind: ApiKind, body: dict[str, Any], version: int) -> bool:
         """Whether an object in a list of that version lacks a change, or its deletion, of at most that version.
 
         A change of a later version came while the list was read. An object without the label of a TritonDeployment
@@ -261,7 +261,7 @@ class Store:
             members = list(self._families[key].members.items()) if key in self._families else []
         return [self._packer.unpack(kind, known) for (kind, _), known in members if kind is not TRITON_DEPLOYMENT]
 
-    def _put(self, kind: Kind, body: dict[str, Any]) -> Key | None:
+    def _put(self, kind: ApiKind, body: dict[str, Any]) -> Key | None:
         """Take an object in and return the TritonDeployment that it belongs to; None: nothing has changed for any.
 
         A body that is older than what is known, or than the object's deletion, changes nothing.
@@ -285,7 +285,7 @@ class Store:
         self._note(kind, key, owner, facts)
         return owner
 
-    def _note(self, kind: Kind, key: Key, owner: Key, facts: Facts) -> None:
+    def _note(self, kind: ApiKind, key: Key, owner: Key, facts: Facts) -> None:
         """Keep what is asked of an object without unpacking it."""
         if kind is TRITON_DEPLOYMENT:
             if key not in self._reasons:
@@ -298,7 +298,7 @@ class Store:
         if kind is HTTP_ROUTE:
             self._take(_Member(owner, key.name), facts.created_at, facts.hosts)
 
-    def _remove(self, kind: Kind, key: Key, uid: str, version: int) -> Key | None:
+    def _remove(self, kind: ApiKind, key: Key, uid: str, version: int) -> Key | None:
         """Forget an object and return the TritonDeployment that it belonged to; None: it was not known, or is newer.
 
         The uid is remembered, so that an older body that comes late does not bring the object back.
@@ -330,10 +330,10 @@ class Store:
         self._hosts.put(route, frozenset((host.gateway, host.name) for host in taken))
 
     @staticmethod
-    def _known(family: _Family | None, kind: Kind, name: str) -> PackedObject | None:
+    def _known(family: _Family | None, kind: ApiKind, name: str) -> PackedObject | None:
         return None if family is None else family.members.get((kind, name))
 
-    def _link(self, former: _Family | None, owner: Key, kind: Kind, name: str, new: PackedObject) -> None:
+    def _link(self, former: _Family | None, owner: Key, kind: ApiKind, name: str, new: PackedObject) -> None:
         """Make an object a member of its family, and no longer of the former one, or in another's place."""
         known = self._known(former, kind, name)
         if former is not None and known is not None and (former.key != owner or known.uid != new.uid):
@@ -346,7 +346,7 @@ class Store:
         if kind is not TRITON_DEPLOYMENT:
             self._family_of[new.uid] = family
 
-    def _unlink(self, family: _Family, kind: Kind, name: str) -> None:
+    def _unlink(self, family: _Family, kind: ApiKind, name: str) -> None:
         gone = family.members.pop((kind, name))
         self._family_of.pop(gone.uid, None)
         self._count(family, kind, gone, -1)
@@ -357,7 +357,7 @@ class Store:
         if not family.members:
             del self._families[family.key]
 
-    def _count(self, family: _Family, kind: Kind, member: PackedObject, sign: int) -> None:
+    def _count(self, family: _Family, kind: ApiKind, member: PackedObject, sign: int) -> None:
         """Count the bytes of a family's member in; out again, if ``sign`` is -1."""
         size = sign * len(member.packed)
         family.packed += size
@@ -366,7 +366,7 @@ class Store:
         if kind is not TRITON_DEPLOYMENT:
             family.unpacked += sign * member.unpacked
 
-    def _has_room(self, kind: Kind, owner: Key, new: PackedObject, known: PackedObject | None) -> bool:
+    def _has_room(self, kind: ApiKind, owner: Key, new: PackedObject, known: PackedObject | None) -> bool:
         """Whether an object is taken in, in the place of the one that is known."""
         if kind is TRITON_DEPLOYMENT:
             return True
@@ -376,7 +376,7 @@ class Store:
         fits = taken + len(new.packed) - packed <= MOST_BYTES * share
         return fits and family.unpacked + new.unpacked - unpacked <= MOST_UNPACKED * share
 
-    def _owner(self, kind: Kind, body: dict[str, Any]) -> Key | None:
+    def _owner(self, kind: ApiKind, body: dict[str, Any]) -> Key | None:
         if kind is TRITON_DEPLOYMENT:
             return _key(body)
         if kind is EVENT:

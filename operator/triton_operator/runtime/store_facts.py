@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from triton_operator.kube.kinds import DEPLOYMENT, HTTP_ROUTE, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.kinds import DEPLOYMENT, HTTP_ROUTE, TRITON_DEPLOYMENT, ApiKind
 from triton_operator.names import claim
 from triton_operator.observed.routes import Host, hosts, route_view
 
@@ -17,7 +17,7 @@ class Facts(NamedTuple):
     leaves: bool = False
 
 
-def facts_of(kind: Kind, body: dict[str, Any]) -> Facts:
+def facts_of(kind: ApiKind, body: dict[str, Any]) -> Facts:
     """Return what is asked of an object of a kind."""
     if kind is TRITON_DEPLOYMENT:
         return Facts(_ready_reason(body), _claim(body), leaves="deletionTimestamp" in body["metadata"])

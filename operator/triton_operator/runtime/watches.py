@@ -18,7 +18,7 @@ from itertools import chain, repeat
 from typing import Any
 
 from triton_operator.kube.cluster import PAGE, Cluster, ClusterError, GoneError
-from triton_operator.kube.kinds import Kind
+from triton_operator.kube.kinds import ApiKind
 from triton_operator.runtime.store import Key, OtherHistoryError, Store
 
 LONGEST_BACKOFF_SECONDS = 5.0
@@ -48,7 +48,7 @@ class Watch:
         self,
         cluster: Cluster,
         store: Store,
-        kind: Kind,
+        kind: ApiKind,
         namespace: str | None,
         wake: Callable[[Key], None],
         failed: Callable[[Exception], None],

@@ -7,7 +7,7 @@ from functools import partial
 from triton_operator.kube import ownership
 from triton_operator.kube.cluster import ClusterError, ConflictError, DisconnectedError, RefusedError
 from triton_operator.kube.drift import drift
-from triton_operator.kube.kinds import JOB, Kind, kind_of
+from triton_operator.kube.kinds import JOB, ApiKind, kind_of
 from triton_operator.kube.managed_fields import is_applied, trimmed
 from triton_operator.kube.ownership import Control
 from triton_operator.names import MANAGED_BY_LABEL, STAGE_LABEL, Body
@@ -15,7 +15,7 @@ from triton_operator.runtime.bounds import check_bounds
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.outside import ApiServer, PassStore
 
-Children = Mapping[tuple[Kind, str], Body]
+Children = Mapping[tuple[ApiKind, str], Body]
 """The observed children by kind and name."""
 Written = list[str]
 """What a pass wrote, each as "KIND NAME"."""
@@ -169,7 +169,7 @@ def by_key(children: Iterable[Body]) -> Children:
     return {key_of(child): child for child in children}
 
 
-def key_of(body: Body) -> tuple[Kind, str]:
+def key_of(body: Body) -> tuple[ApiKind, str]:
     """Return the kind and name of an object."""
     return kind_of(body), body["metadata"]["name"]
 
@@ -180,8 +180,10 @@ def named(body: Body) -> str:
 
 
 def _about(what: str, error: ClusterError) -> ClusterError:
-    """The error with what it is about."""
-    return type(error)(f"{what}: {error}", error.retry_after)
+    """The error with what it is about. Its class is not called: one may take other arguments."""
+    told = type(error).__new__(type(error), f"{what}: {error}")
+    vars(told).update(vars(error))
+    return told
 
 
 def _handed_on(owner: Body, desired: Body, observed: Body) -> dict[str, dict[str, None]]:

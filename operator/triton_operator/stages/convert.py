@@ -88,7 +88,8 @@ def _attempt_without_job(context: Context, conversion: _Conversion) -> Attempt |
 
 def _attempt(context: Context, conversion: _Conversion, job_run: Run[ConvertResult]) -> Attempt:
     """Return the candidate in the state that its Job is in."""
-    candidate, cache = conversion.candidate, conversion.work.request.engine_cache
+    candidate = conversion.candidate
+    cache = conversion.work.request.engine_cache
     attempt = Attempt(candidate, conversion.work.key, replaces=tuple(conversion.damages), engine_cache=cache)
     if job_run.result is not None:
         if refusal := rehearsal_refusal(context, job_run.result):

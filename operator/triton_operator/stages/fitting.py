@@ -7,7 +7,7 @@ and stops no other one.
 from collections.abc import Iterator
 from itertools import chain
 
-from triton_converters.contract.formats import AS_GIVEN, CONVERTER_TENSORFLOW, DECLARING, REPOSITORY, SOURCE_FORMATS
+from triton_converters.contract.formats import AS_GIVEN, DECLARING, REPOSITORY, SOURCE_FORMATS
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SourceResult
 from triton_operator.api.backend_settings import refused_parameters
@@ -56,7 +56,7 @@ def _misfits(context: Context, source_result: SourceResult) -> Iterator[tuple[Re
     formats = {model.format or "" for model in spec.models}
     if spec.dataloader is None and not all(each.format in DECLARING or each.declared for each in spec.models):
         yield Reason.INVALID_SPEC, f"{NO_INPUTS}; found is {', '.join(sorted(formats))}"
-    if len({SOURCE_FORMATS[each].image == CONVERTER_TENSORFLOW for each in formats - set(AS_GIVEN)}) > 1:
+    if len({SOURCE_FORMATS[each].is_tensorflow for each in formats - set(AS_GIVEN)}) > 1:
         yield Reason.INVALID_SPEC, f"{MIXED}; found are {', '.join(sorted(formats))}"
 
 

@@ -71,7 +71,8 @@ def _step_refusals(context: Context) -> Iterator[str]:
                 " and this installation does not allow that; use another format, or ask the administrator who installed"
                 " the operator to set the Helm value allowed.pythonSteps to true"
             )
-    spec, box = context.spec, context.settings.user_code_runtime_class
+    spec = context.spec
+    box = context.settings.user_code_runtime_class
     if not spec.has_steps:
         return
     own = context.server_pod.runtime_class_name
@@ -98,7 +99,8 @@ def _client_refusals(context: Context) -> Iterator[str]:
 
 def _claim_refusals(context: Context) -> Iterator[str]:
     """Yield a message if the spec names the claim that the operator makes, or made, for another TritonDeployment."""
-    name, owner = context.spec.repository.claim_name, other_owner(context)
+    name = context.spec.repository.claim_name
+    owner = other_owner(context)
     if owner and context.observed.claim is None:
         yield (
             f"spec.repository.claimName names claim {name}, which is not there, and which the operator makes for"

@@ -50,7 +50,8 @@ def profile_round(context: Context, dump: Dump, candidates: Sequence[Attempt], *
         if attempt.state != "Converted":
             attempts.append(attempt)
             continue
-        work, has_turn = profile_work(context, dump, attempt), not is_busy
+        work = profile_work(context, dump, attempt)
+        has_turn = not is_busy
         job_run = run(context, work, start=has_turn, repeats=repeats)
         effects += job_run.effects
         runs.append(job_run)

@@ -35,7 +35,8 @@ class RolledBack(RolledOut):
 
 def roll_back(context: Context, progress: Progress) -> Progress:
     """Return RolledBack if the history has the revision that the spec names; else the active one keeps serving."""
-    name, history = context.spec.rollout.revision or "", context.observed.history
+    name = context.spec.rollout.revision or ""
+    history = context.observed.history
     active_revision = history.revision_of_server(context.active_server) or active.recorded_revision(context)
     revision = history.revision_named(name, active_revision)
     progress = replace(progress, effects=progress.effects + _keep_ended_work(context, revision))
@@ -75,13 +76,12 @@ def _keep_ended_work(context: Context, revision: Revision | None) -> Effects:
 
 def _observe(context: Context, revision: Revision, template: Mapping[str, Any]) -> ObservedTarget:
     """Return what is observed of the revision. ``template``: the recorded template of its Deployment."""
-    view, is_active = context.observed.servers.get(revision.server), context.active_server == revision.server
+    view = context.observed.servers.get(revision.server)
+    is_active = context.active_server == revision.server
     state, waits = server_state(context, revision.server, view)
     if state is Server.STARTING and (damage := _known_damage(context, revision, view)) is not None:
-        state, waits = (
-            Server.LATE,
-            Statement("Available", False, damage.reason, _damage_message(context, revision, damage)),
-        )
+        state = Server.LATE
+        waits = Statement("Available", False, damage.reason, _damage_message(context, revision, damage))
     figures = "; status.performance has its figures" if is_active else ""
     message = f"revision {revision.key} was measured before it served first, so it is not measured again{figures}"
     return ObservedTarget(
@@ -143,7 +143,8 @@ def _skipped_conditions(name: str, revision: Revision) -> Iterator[Statement]:
 
 def _unknown_message(context: Context, name: str) -> str:
     """Return the message about a name that no kept revision has."""
-    history, key = context.observed.history, name.partition(".")[0]
+    history = context.observed.history
+    key = name.partition(".")[0]
     fault = "is not among the revisions that served and are kept"
     if record_name("convert", key) in history.records:
         fault = "has no record of its server: it never served"

@@ -236,7 +236,8 @@ def _tuned_candidate(
     context: Context, attempt: Attempt, base: RankedCandidate, candidate_search: CandidateSearch
 ) -> Candidate | None:
     """Return the candidate with the best configuration found; None: it is no better than the spec's own."""
-    best, selection = candidate_search.best, context.spec.selection
+    best = candidate_search.best
+    selection = context.spec.selection
     (member,) = attempt.candidate.members
     if best is None or best.row is None or best.tuning == spec_tuning(context, member.model):
         return None

@@ -175,7 +175,8 @@ def _keep_active(context: Context, ranking: _Ranking) -> _Decision | None:
     After a change of the source, the candidate of the same name counts as the active one: otherwise each new source
     could change the format by noise alone.
     """
-    minimum, best = context.spec.selection.min_improvement_percent, ranking.best
+    minimum = context.spec.selection.min_improvement_percent
+    best = ranking.best
     active = context.triton_deployment.status.active
     current = ranking.of_revision(context.active_revision)
     if current is None and active is not None and context.active_server is not None:

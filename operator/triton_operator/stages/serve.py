@@ -200,7 +200,8 @@ def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
     name = parts.name
     view = context.observed.servers.get(name)
     state, waits = server_state(context, name, view)
-    is_ready, is_active = state is Server.READY, context.active_server == name
+    is_ready = state is Server.READY
+    is_active = context.active_server == name
     exclusion = moves.exclusion(context, target)
     observed_soak = trial.soak(context, successor="" if is_active or exclusion or state is Server.UNWANTED else name)
     undone = exclusion if not is_active else observed_soak.condition if observed_soak.undoes else None
@@ -230,7 +231,8 @@ def _observe(context: Context, dump: Dump, target: Attempt) -> ObservedTarget:
 
 def _decide(context: Context, target: ObservedTarget) -> _NextStep:
     """Return the target's next move. The canary goes on only if the target may share requests."""
-    facts, target_canary = target.facts, target.others_canary
+    facts = target.facts
+    target_canary = target.others_canary
     move = next_move(facts)
     if target.canary is not None and may_share(facts):
         target_canary = trial.advance(context, target.canary)
@@ -267,7 +269,9 @@ def _suspended_condition(context: Context, target: ObservedTarget) -> Statement:
 
 def _effects(context: Context, target: ObservedTarget, next_step: _NextStep) -> Effects:
     """Return what the move asks of the cluster."""
-    name, move, is_given_back = target.name, next_step.move, next_step.move in GIVES_BACK
+    name = target.name
+    move = next_step.move
+    is_given_back = next_step.move in GIVES_BACK
     is_measured = move is Move.YIELD or target.measured.figures in (Figures.MISSED, Figures.FAILED)
     replicas = room.replicas(context, target.view, failed=is_given_back, done=is_measured)
     parts = replace(target.parts, replicas=replicas, notes=start_annotations(context, target.view, replicas))
@@ -289,7 +293,8 @@ def _effects(context: Context, target: ObservedTarget, next_step: _NextStep) -> 
 
 def _measuring(target: ObservedTarget, move: Move) -> Effects:
     """Return what the measurement asks for, without its Job if its server is given up: that pod may hold a GPU."""
-    effects, is_measured = target.measured.effects, target.measured.figures is not Figures.MISSING
+    effects = target.measured.effects
+    is_measured = target.measured.figures is not Figures.MISSING
     if is_measured or move is not Move.GIVE_UP or target.server is not Server.LATE:
         return effects
     return replace(effects, objects=(), jobs=frozenset())

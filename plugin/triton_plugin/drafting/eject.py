@@ -9,12 +9,12 @@ import yaml
 
 from triton_converters.contract import layout
 from triton_operator import names
-from triton_operator.kube.kinds import Kind
+from triton_operator.kube.kinds import ApiKind
 from triton_operator.names import Body
 from triton_operator.observed.pod import CHECK, SERVER
 from triton_plugin.errors import SubjectError
 
-AUTOSCALER = Kind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", frozenset({"list"}))
+AUTOSCALER = ApiKind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", frozenset({"list"}))
 KEPT: Mapping[str, Mapping[str, str]] = {
     "Deployment": {
         "replicas": "as many as there are now",

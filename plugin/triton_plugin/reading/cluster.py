@@ -17,7 +17,7 @@ from kubernetes.config.config_exception import ConfigException
 from urllib3.exceptions import HTTPError
 
 from triton_operator import names
-from triton_operator.kube.kinds import CLAIM, SERVICE, TRITON_DEPLOYMENT, Kind
+from triton_operator.kube.kinds import CLAIM, SERVICE, TRITON_DEPLOYMENT, ApiKind
 from triton_operator.kube.nesting import shallow
 from triton_plugin.errors import SubjectError, UnreachableError
 from triton_plugin.reading import bounded_yaml
@@ -187,7 +187,7 @@ class Cluster:
         with translated_errors("the operator's Deployment cannot be read"):
             return _items(self._apps.list_deployment_for_all_namespaces, label_selector=selector)
 
-    def child(self, kind: Kind, name: str) -> dict[str, Any] | None:
+    def child(self, kind: ApiKind, name: str) -> dict[str, Any] | None:
         """Return an object of the namespace; None if there is none, or no such kind. Raises SubjectError."""
         core = {SERVICE: self._core.read_namespaced_service, CLAIM: self._core.read_namespaced_persistent_volume_claim}
         with suppress(MissingError), translated_errors(f"{kind} {name} cannot be read"):
@@ -197,7 +197,7 @@ class Cluster:
             return _as_json(self._custom.get_namespaced_custom_object, *place)
         return None
 
-    def children(self, kind: Kind) -> list[dict[str, Any]]:
+    def children(self, kind: ApiKind) -> list[dict[str, Any]]:
         """Return all objects of a kind in the namespace, of a group that is not the core's. Raises SubjectError."""
         with translated_errors(f"the {kind.plural} of namespace {self.namespace} cannot be read"):
             place = (kind.group, kind.version, self.namespace, kind.plural)

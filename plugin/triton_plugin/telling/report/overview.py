@@ -21,7 +21,7 @@ UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
 @dataclass(frozen=True)
-class Row:
+class ObjectRow:
     """One object."""
 
     namespace: str
@@ -68,7 +68,7 @@ class Overview:
     place: str
     """The namespace, or that it is all of them, in words."""
     written_at: str
-    rows: tuple[Row, ...]
+    rows: tuple[ObjectRow, ...]
 
     @property
     def ready(self) -> int:
@@ -76,7 +76,7 @@ class Overview:
         return sum(row.is_ready for row in self.rows)
 
 
-def overview(rows: Iterable[Row], place: str, now: datetime) -> Overview:
+def overview(rows: Iterable[ObjectRow], place: str, now: datetime) -> Overview:
     """Return the table, sorted by namespace and name. ``now`` has a time zone."""
     found = sorted(rows, key=lambda row: (row.namespace, row.name))
     return Overview(place, now.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC"), tuple(found))
@@ -87,22 +87,22 @@ def as_html(found: Overview) -> str:
     return render("overview.html", overview=found)
 
 
-def read(body: Mapping[str, Any], results: Mapping[str, Any] | None = None) -> Subject | Row:
+def read(body: Mapping[str, Any], results: Mapping[str, Any] | None = None) -> Subject | ObjectRow:
     """Return an object of a list or, if this version cannot read it, its row, which says so."""
     try:
         return parse(body, results)
     except SubjectError as error:
         metadata = printable(body["metadata"])
         namespace, name = metadata.get("namespace", "default"), metadata["name"]
-        return Row(namespace, name, "Unreadable", is_ready=False, is_stalled=True, message=_cut(str(error)))
+        return ObjectRow(namespace, name, "Unreadable", is_ready=False, is_stalled=True, message=_cut(str(error)))
 
 
-def row(subject: Subject, now: datetime, link: str = "") -> Row:
+def row(subject: Subject, now: datetime, link: str = "") -> ObjectRow:
     """Return an object's row. ``now`` has a time zone; ``link``: path of its report, if there is one."""
     status, active = subject.status, subject.status.active
     state, reason, message = _state(subject)
     measured_at = status.performance.measured_at if status.performance else ""
-    return Row(
+    return ObjectRow(
         namespace=subject.namespace,
         name=subject.name,
         state=state,
