@@ -1,6 +1,5 @@
 """docs/api.md: every field of a TritonDeployment, from the CRD; the examples are those of api_examples.yaml."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ A field that you leave out stays out of the object, and the operator applies its
 written into the object, because [autoscalers](scaling.md) read and write it there.
 """
 SPEC_COLUMNS = "| Field | Type | Default | Meaning |\n|---|---|---|---|\n"
-STATUS_COLUMNS = "| Field | Type | Meaning |\n|---|---|---|\n"
+STATUS_COLUMNS = "| Field | Meaning |\n|---|---|\n"
 COLUMNS_HEAD = """
 ## Columns
 
@@ -31,8 +30,8 @@ What `kubectl get td` prints of each object, and from where.
 |---|---|---|
 """
 _ESCAPED = "\\|"
-LARGE = 2
-"""An object with more fields than this has one table; other places refer to it."""
+SHARED = 4
+"""An object that has so many fields of an earlier one, or just its fields, refers to it for them."""
 
 
 class NoExampleError(Exception):
@@ -48,7 +47,7 @@ def pages() -> dict[Path, str]:
     index = "\n".join(
         f"- `{part}`: {', '.join(f'[{name}](#{part}{name.lower()})' for name in found)}" for part, found in parts
     )
-    described: dict[str, str] = {}
+    described: dict[str, Schema] = {}
     text = "".join(_section(f"{part}.{name}", found[name], described) for part, found in parts for name in found)
     return {PAGE: f"{HEAD}\n{index}\n{text}{_columns()}"}
 
@@ -78,43 +77,52 @@ def examples() -> dict[str, str]:
     return {head.removeprefix("# "): text for head, _, text in (each.partition("\n") for each in documents)}
 
 
-def _section(path: str, schema: Schema, described: dict[str, str]) -> str:
+def _section(path: str, schema: Schema, described: dict[str, Schema]) -> str:
     example = examples().get(path)
     if example is None:
         message = f"{path} has no example in hack/docs/api_examples.yaml"
         raise NoExampleError(f"{message}: add a document that begins with `# {path}`")
     required = "; required" if schema["required_here"] else ""
     section = f"{path}[]" if schema["type"] == "array" else path
-    first = _described_at(_inner(schema), section, described)
-    meaning = f"{schema['description']} The fields are those of `{first}`." if first else schema["description"]
-    head = f"\n## {path}\n\n{meaning} (*{_type(schema)}{required}*)\n\n```yaml\n{example}```\n"
-    rows = "" if first else "".join(_rows(_inner(schema), section, "", described))
+    refers, fields = _told(_inner(schema), section, described)
+    head = f"\n## {path}\n\n{schema['description']}{refers} (*{_type(schema)}{required}*)\n\n```yaml\n{example}```\n"
+    rows = "".join(_rows(fields, section, "", described))
     columns = SPEC_COLUMNS if path.startswith("spec") else STATUS_COLUMNS
     return f"{head}\n{columns}{rows}" if rows else head
 
 
-def _rows(schema: Schema, section: str, prefix: str, described: dict[str, str]) -> Iterator[str]:
-    """Return a row for each field below a schema. ``described``: the place of every large object that has rows."""
+def _rows(schema: Schema, section: str, prefix: str, described: dict[str, Schema]) -> Iterator[str]:
+    """Return a row for each field below a schema. ``described``: the fields of every object that has rows, by place."""
     for name, field in schema.get("properties", {}).items():
-        place, below = f"{prefix}{name}", _inner(field)
+        place = f"{prefix}{name}"
         meaning, _, default = field["description"].partition("Default: ")
         default = "required" if name in schema.get("required", ()) else default.removesuffix(".")
-        first = _described_at(below, f"{section}.{place}", described)
-        if first:
-            meaning = f"{meaning.strip()} The fields are those of `{first}`."
-        # No user sets a field of the status: none has a default.
-        defaults = (default,) if section.startswith("spec") else ()
-        cells = (f"`{place}`", _type(field), *defaults, meaning.strip())
-        yield f"| {' | '.join(cell.replace('|', _ESCAPED) for cell in cells)} |\n"
-        if not first:
-            yield from _rows(below, section, f"{place}[]." if field.get("type") == "array" else f"{place}.", described)
+        refers, fields = _told(_inner(field), f"{section}.{place}", described)
+        # No user sets a field of the status: it has no default, and of its type only the values matter.
+        if section.startswith("spec"):
+            cells = [_type(field), default, f"{meaning.strip()}{refers}"]
+        else:
+            cells = [f"{meaning.strip()}{f' One of {_type(field)}.' if 'enum' in field else ''}{refers}"]
+        yield f"| `{place}` | {' | '.join(cell.replace('|', _ESCAPED) for cell in cells)} |\n"
+        yield from _rows(fields, section, f"{place}[]." if field.get("type") == "array" else f"{place}.", described)
 
 
-def _described_at(schema: Schema, place: str, described: dict[str, str]) -> str:
-    """Return where a large object has its rows already; empty if it has none yet."""
+def _told(schema: Schema, place: str, described: dict[str, Schema]) -> tuple[str, Schema]:
+    """Return where fields of an object have their rows already, as a sentence, and the object with the other fields."""
     fields = schema.get("properties", {})
-    first = described.setdefault(json.dumps(fields), place) if len(fields) > LARGE else place
-    return "" if first == place else first
+    alike = [
+        (sum(known.get(name) == field for name, field in fields.items()), first) for first, known in described.items()
+    ]
+    count, first = max(alike, default=(0, ""), key=lambda each: each[0])
+    if len(fields) > 1 and described.get(first) == fields:
+        return f" The fields are those of `{first}`.", {}
+    if len(fields) > 1:
+        described[place] = fields
+    if count < SHARED:
+        return "", schema
+    others = {name: field for name, field in fields.items() if described[first].get(name) != field}
+    names = ", ".join(f"`{name}`" for name in fields if name not in others)
+    return f" {names}: as in `{first}`.", {**schema, "properties": others}
 
 
 def _inner(schema: Schema) -> Schema:

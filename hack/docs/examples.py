@@ -8,31 +8,12 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from triton_operator.api.measured_status import PerformanceStatus, RowStatus
 from triton_plugin.reading.cluster import read_file
 from triton_plugin.reading.subject import Subject
-from triton_plugin.telling.columns import Column, cells, milliseconds
+from triton_plugin.telling.columns import milliseconds
 
 PAGES = Path(__file__).parents[2] / "docs/examples"
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-OFFLINE = {
-    "Batch": "batch_size",
-    "Inferences/s": "throughput",
-    "P99": "p99_latency",
-    "Average": "average_latency",
-}
-ONLINE = {
-    "Concurrent requests": "concurrency",
-    "Inferences/s": "throughput",
-    "Server queue": "queue_time",
-    "Compute infer": "compute_infer_time",
-    "P50": "p50_latency",
-    "P99": "p99_latency",
-    "Average": "average_latency",
-}
-"""The headings of a sweep's table, and the field of a row under each; a report has all fields."""
-TIMES = ("_time", "_latency")
-"""How the names of the fields end that are durations."""
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -43,21 +24,15 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def sweep(columns: dict[str, str], rows: Sequence[RowStatus]) -> str:
-    """Return the table of one sweep."""
-    shown = [Column(heading, field, heading, field.endswith(TIMES)) for heading, field in columns.items()]
-    return table(list(columns), [cells(row, tuple(shown)) for row in rows])
-
-
 def candidates(subject: Subject) -> str:
     """Return what became of each candidate, in the spec's order, with its best measurement."""
     rows = []
     for each in subject.status.candidates:
         made = subject.conversion(each)
-        size, seconds = (str(made.file_bytes), f"{made.seconds:.0f}") if made else ("", "")
+        size = str(made.file_bytes) if made else ""
         best = (each.throughput, milliseconds(each.p99_latency), each.load) if each.rank is not None else ("", "", "")
-        rows.append([each.name, each.state, each.reason or "", size, seconds, each.max_absolute_error or "", *best])
-    headings = ("Candidate", "State", "Reason", "File, bytes", "Seconds to convert", "Largest difference served")
+        rows.append([each.name, each.state, each.reason or "", size, each.max_absolute_error or "", *best])
+    headings = ("Candidate", "State", "Reason", "File, bytes", "Largest difference")
     return table((*headings, "Inferences/s", "P99, ms", "At"), rows)
 
 
@@ -82,8 +57,6 @@ def environment(subject: Subject) -> str:
 TABLES: dict[str, Callable[[Subject], str]] = {
     "candidates": candidates,
     "accuracy": accuracy,
-    "offline": lambda subject: sweep(OFFLINE, _performance(subject).offline),
-    "online": lambda subject: sweep(ONLINE, _performance(subject).online),
     "environment": environment,
 }
 
@@ -107,7 +80,3 @@ def _page(page: Path) -> str:
         return match.group(1) + text + match.group(3)
 
     return BLOCK.sub(block, page.read_text(encoding="utf-8"))
-
-
-def _performance(subject: Subject) -> PerformanceStatus:
-    return subject.status.performance or PerformanceStatus()

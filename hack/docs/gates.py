@@ -1,4 +1,4 @@
-"""The tables of docs/gates.md, from the rows that `make bench-gates` wrote."""
+"""The table of docs/gates.md, from the rows that `make bench-gates` wrote."""
 
 import json
 import re
@@ -16,12 +16,10 @@ BLOCK = re.compile(r"(<!-- tables of bench/results/gates.json -->\n).*?(<!-- end
 
 
 def pages() -> dict[Path, str]:
-    """Return the page by its path, with its tables made anew."""
+    """Return the page by its path, with its table made anew."""
     document = json.loads(RESULTS.read_text(encoding="utf-8"))
     rows = [Row(**row) for row in document["rows"]]
-    found = rates(rows)
-    parts = [_facts(document["facts"], rows), _rates(found), _rules(found)]
-    text = "\n".join(parts)
+    text = f"{_facts(document['facts'], rows)}\n{_rates(rates(rows))}"
     return {PAGE: BLOCK.sub(lambda match: f"{match[1]}{text}\n{match[2]}", PAGE.read_text(encoding="utf-8"))}
 
 
@@ -47,16 +45,3 @@ def _rates(found: Sequence[Rates]) -> str:
         for each in found
     ]
     return table(("Gates", "Wrong ones fail", "Right ones pass", "By reason", "Neither"), lines)
-
-
-def _rules(found: Sequence[Rates]) -> str:
-    """Return how many variants of each rule were judged rightly; those that are neither are left out."""
-    lines = []
-    for rule in dict.fromkeys(row.rule for each in found for row in each.rows):
-        cells = [rule]
-        for each in found:
-            judged = [row for row in (*each.wrong, *each.right) if row.rule == rule]
-            rightly = [row for row in (*each.caught, *each.passed) if row.rule == rule]
-            cells.append(f"{len(rightly)} of {len(judged)}" if judged else "")
-        lines.append(cells)
-    return table(("Rule", *(_name(each) for each in found)), lines)

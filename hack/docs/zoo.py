@@ -44,21 +44,15 @@ def _summary(words: str, rows: Sequence[Row]) -> str:
 
 
 def _table(rows: Sequence[Row]) -> str:
-    """Return the table; only a run on a cluster has times."""
-    return table(
-        ("Model", "For", "Special", "Batch", "Seconds", "Ready"),
-        [
-            [
-                f"`{row['model']['name']}`",
-                row["model"]["kind"],
-                row["model"]["traits"],
-                _batch(row["batch"]),
-                str(row["seconds"]) if row["run"] == "cluster" else "",
-                _became(row),
-            ]
-            for row in rows
-        ],
-    )
+    """Return the models by what they are for, each with what is special, and what became of it."""
+    kinds = dict.fromkeys(row["model"]["kind"] for row in rows)
+    found = [[kind, ", ".join(_told(row) for row in rows if row["model"]["kind"] == kind)] for kind in kinds]
+    return table(("For", "Models"), found)
+
+
+def _told(row: Row) -> str:
+    model = row["model"]
+    return f"`{model['name']}` ({model['traits']}; {_became(row)})"
 
 
 def _refusals(rows: Sequence[Row]) -> str:
@@ -73,10 +67,7 @@ def _refusals(rows: Sequence[Row]) -> str:
 
 
 def _became(row: Row) -> str:
+    """Return the seconds until the model was Ready, which only a run on a cluster has, or the reason why it is not."""
     if not row["is_ready"]:
         return str(row["reason"]).partition(":")[0]
-    return "yes" if row["run"] == "cluster" else "rehearsed"
-
-
-def _batch(size: int | None) -> str:
-    return "" if size is None else str(size or "none")
+    return f"{row['seconds']} s" if row["run"] == "cluster" else "rehearsed"

@@ -104,10 +104,8 @@ def test_the_inputs_have_every_field_of_the_table() -> None:
     assert TABLE.keys() - seen == {f"{MODEL}.{each}" for each in SILENT}
 
 
-def test_the_page_has_the_table() -> None:
-    rows = [
-        f"| `{field}` | {f'`{rule.place}`' if rule.place else 'none'} | {rule.note} |" for field, rule in TABLE.items()
-    ]
+def test_the_page_has_the_fields_that_are_taken() -> None:
+    rows = [f"| `{field}` | `{rule.place}` | {rule.note} |" for field, rule in TABLE.items() if rule.place]
     page = PAGE.read_text(encoding="utf-8")
     assert [
         line for line in page.splitlines() if re.match(r"\| `(metadata|predictor|transformer|explainer|canary)", line)

@@ -35,10 +35,7 @@ class Reason(StrEnum):
     WAITING = Kind.GOES_ON("An earlier stage must finish first.")
     RUNNING = Kind.GOES_ON("The stage's Job is running, or the search measures other configurations.")
     QUEUED = Kind.WAITS("The stage's Job is suspended, by Kueue or by someone else; it goes on once it is not.")
-    SUSPENDED = Kind.PAUSED(
-        "spec.suspend is true: no new Job starts, and the active revision keeps running."
-        " Or spec.serving.replicas is 0: no server runs."
-    )
+    SUSPENDED = Kind.PAUSED("spec.suspend is true: no new Job starts. Or spec.serving.replicas is 0: no server runs.")
     RESOLVED = Kind.DONE("The source is published on the repository claim under its digest.")
     CONVERTED = Kind.DONE("Every candidate was converted, or the reason why it was not is recorded.")
     VERIFIED = Kind.DONE("At least one candidate agrees with the reference and meets every accuracy threshold.")
@@ -71,21 +68,12 @@ class Reason(StrEnum):
         "Other TritonDeployments use the same repository claim; one of them can fill it for all."
     )
     NEW_CANDIDATES = Kind.NOTICE(
-        "This version of the operator would choose other candidates for a model whose spec lists none; it keeps to"
-        " those in status.resolved."
+        "This version of the operator would choose other candidates; it keeps to those in status.resolved."
     )
-    NEW_IMAGES = Kind.NOTICE(
-        "The installation has other images than the object keeps, such as a newer server; it keeps to those in"
-        " status.images."
-    )
-    REHEARSED = Kind.NOTICE(
-        "The user's code asked for a GPU and ran on the CPU, because its Jobs have none. Nothing of it is served on a"
-        " GPU."
-    )
+    NEW_IMAGES = Kind.NOTICE("The installation has other images than those in status.images, which the object keeps.")
+    REHEARSED = Kind.NOTICE("The user's code asked for a GPU and ran on the CPU; nothing of it is served on a GPU.")
     SCALING = Kind.DONE("KEDA scales the object by the load on its active revision.")
-    SCALING_PAUSED = Kind.WAITS(
-        "The load is not the clients' alone for a moment, or no server is wanted; the replicas stay as they are."
-    )
+    SCALING_PAUSED = Kind.WAITS("The load is not the clients' alone for a moment, or no server is wanted.")
     ADD_ON_MISSING = Kind.OUTSIDE(
         "A field needs KEDA, Prometheus or the Gateway API, and the cluster or the installation has none."
     )
@@ -101,31 +89,21 @@ class Reason(StrEnum):
     SOAK_PASSED = Kind.DONE("The new revision did well on its first requests; the previous one was deleted.")
     SOAK_FAILED = Kind.RETRY(
         "The new revision failed requests, was slower, restarted or stopped answering, or had no verdict and"
-        " spec.rollout.onInconclusive is Undo. So the previous one is active, as before. The new one is not tried again"
-        " until the spec or the source changes, or somebody asks for it."
+        " spec.rollout.onInconclusive is Undo. So the previous one is active."
     )
     ROLLOUT_HELD = Kind.NOTICE(
         "The soak, or the canary's step, has had no verdict for half an hour after its time: there were too few"
-        " requests, or their counters could not be read. Both revisions stay as they are, and are judged as more"
-        " requests come."
+        " requests, or their counters could not be read."
     )
     SOAK_INCONCLUSIVE = Kind.NOTICE(
         "The new revision stays without a verdict: it got few requests, or the counters could not be read or compared."
     )
     ROLLED_BACK = Kind.NOTICE("spec.rollout.revision holds a revision that served before, whatever the source says.")
-    REVISION_UNKNOWN = Kind.SPEC(
-        "spec.rollout.revision names no revision that can be served again; the active revision keeps serving."
-    )
-    APPLY_FAILED = Kind.PASS(
-        "Objects could not be written for some time, as where an admission webhook fails; the operator tries again."
-    )
-    REQUEST_FAILED = Kind.PASS(
-        "A request to the API server, such as one that reads an object, fails for some time; the operator tries again."
-    )
-    STATUS_REFUSED = Kind.PASS(
-        "The API server refuses the status for some time; the operator tries again, and the active revision stays."
-    )
-    INTERNAL_ERROR = Kind.PASS("The operator itself failed; it tries again and leaves the active revision alone.")
+    REVISION_UNKNOWN = Kind.SPEC("spec.rollout.revision names no revision that can be served again.")
+    APPLY_FAILED = Kind.PASS("Objects could not be written for some time; the operator tries again.")
+    REQUEST_FAILED = Kind.PASS("A request to the API server fails for some time; the operator tries again.")
+    STATUS_REFUSED = Kind.PASS("The API server refuses the status for some time; the operator tries again.")
+    INTERNAL_ERROR = Kind.PASS("The operator itself failed; it tries again.")
     CONTESTED = Kind.OUTSIDE("Another client keeps undoing what the operator applies; an Event names the objects.")
     SOURCE_NOT_FOUND = Kind.ANSWERS(
         "The URI names nothing on the claim, in the ConfigMap or on the server; the operator tries again.",
@@ -148,9 +126,8 @@ class Reason(StrEnum):
     )
     APPLY_REFUSED = Kind.OUTSIDE("The API server refused an object that the operator made from the spec.")
     NOT_ALLOWED = Kind.OUTSIDE(
-        "The spec, or the recorded revision that it names, has an image, a claim, a ServiceAccount, a Gateway or a"
-        " host name that this installation does not allow, or a model whose Python code would run inside the server; or"
-        " it asks for traces without a collector; or the record of that revision is not one that the operator writes."
+        "The spec, or the recorded revision that it names, asks for what this installation does not allow, such as an"
+        " image or a claim; or the record of that revision is not one that the operator writes."
     )
     SOURCE_INVALID = Kind.FILES(
         "The source holds something that cannot be published, such as a link that leaves it or a special file.",
@@ -282,8 +259,8 @@ class Reason(StrEnum):
     )
     CONTAINER_CONFIG_INVALID = Kind.OUTSIDE("The kubelet cannot create the container.")
     EVICTED = Kind.ROOM(
-        "The cluster ended the pod (an eviction, a drained node or a preemption); another one is created, unless the"
-        " kubelet ended three in a row because they, or their node, were short of disk or memory."
+        "The cluster ended the pod; another one is created, unless the kubelet ended three in a row for a lack of disk"
+        " or memory."
     )
     NODE_NOT_READY = Kind.ROOM(
         "The pod's node does not answer; or it failed the pod of a Job, which is tried again later."

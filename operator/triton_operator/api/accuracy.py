@@ -31,8 +31,7 @@ class MetricThreshold(ApiType):
     max: Number | None = None
     """Maximum value of the metric of the served outputs, at least `min`. Default: no bound."""
     max_degradation: PositiveOrZero | None = None
-    """Maximum absolute difference, in both directions, between the metric of the served outputs and that of the
-    reference. It says nothing of the metric itself. Default: no bound."""
+    """Maximum absolute difference, in both directions, to the metric of the reference. Default: no bound."""
 
     def as_request(self) -> Threshold:
         """Return the threshold as the gate takes it."""
@@ -48,5 +47,4 @@ class AccuracyGate(ApiType):
         list[MetricThreshold],
         Field(max_length=16, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
-    """Bounds on metrics, all of which a candidate must meet. They need `spec.metrics`. Default: none; only outputs are
-    compared with the reference."""
+    """Bounds on metrics, all of which a candidate must meet. They need `spec.metrics`. Default: none."""

@@ -12,8 +12,7 @@ class IntegerDifference(ApiType):
     """A tolerance for integer outputs, which must else be equal but for a few near ties (docs/measuring.md)."""
 
     steps: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
-    """Largest difference by which two elements agree, for outputs that hold amounts and no class numbers. Default:
-    0."""
+    """Largest difference by which two elements agree, for amounts, not class numbers. Default: 0."""
     share: Annotated[float, Field(ge=0, le=1)] | None = None
     """Largest share of elements that may differ by more, without background. Default: 0.00001 for fp32, 0.01 for
     fp16."""
@@ -25,15 +24,15 @@ class PrecisionTolerance(ApiType):
     precision: Literal["fp32", "fp16"]
     """Precision of the candidates that the tolerance applies to."""
     absolute: PositiveOrZero
-    """Absolute tolerance in the unit of the output, whatever its scale."""
+    """Absolute tolerance, in the output's unit."""
     relative: PositiveOrZero
-    """Relative tolerance as a fraction of the reference's value."""
+    """Relative tolerance, a fraction of the reference's value."""
     integers: IntegerDifference = Field(default_factory=IntegerDifference)
     """How far integer outputs may differ. Default: they are equal, but for near ties."""
 
 
 class Conversion(ApiType):
-    """Settings of the conversion Jobs and of the agreement gate, which compares served outputs with the reference."""
+    """Settings of the conversion Jobs and of the agreement gate."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -47,8 +46,8 @@ class Conversion(ApiType):
     parallelism: Annotated[int, Field(ge=1, le=16)] = 2
     """Maximum number of conversion Jobs that run at the same time. Default: 2."""
     active_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 3600
-    """Time limit, in seconds, of each pod of a source, packages, reference, conversion or metrics Job, from when a node
-    takes it. Default: 3600."""
+    """Time limit, in seconds, of a pod of a source, packages, reference, conversion or metrics Job, once a node took
+    it. Default: 3600."""
     tolerances: Annotated[
         list[PrecisionTolerance],
         Field(
@@ -56,20 +55,20 @@ class Conversion(ApiType):
             json_schema_extra=list_map("precision"),
         ),
     ] = Field(default_factory=list)
-    """How far each element of a served output may differ from the reference: |served - reference| <= absolute +
-    relative * |reference|. Default: 1e-4 for fp32 and 1e-2 for fp16, both absolute and relative; the absolute part
-    follows the scale of the output (docs/measuring.md)."""
+    """How far a served element may differ from the reference: |served - reference| <= absolute + relative *
+    |reference|. Default: 1e-4 for fp32 and 1e-2 for fp16, both absolute and relative; the absolute part follows the
+    scale of the output (docs/measuring.md)."""
     image: Image = ""
     """Image of the containers that run your code; docs/user-files.md says what it needs. Default: the Helm value
     `images.converter`, `images.converterTensorflow` for TensorFlow, or `images.converterGpu` with `spec.gpu` if it is
     set."""
     requirements: RequirementsPath = ""
-    """Path of a requirements file in the source: Python packages that your code imports. A Job installs them as wheels,
-    from the package index of the Helm value `sources.packageIndex`. Not together with `image`. Default: none."""
+    """Path of a requirements file in the source: packages that your code imports, as wheels. Not together with `image`.
+    Default: none."""
     index_secret_ref: LocalReference | None = None
-    """Secret with `PIP_INDEX_URL`, the URL of another package index, or `PIP_EXTRA_INDEX_URL`, that of a second one, or
-    both. Only the packages Job mounts it. Default: none."""
+    """Secret with `PIP_INDEX_URL`, another package index, or `PIP_EXTRA_INDEX_URL`, a second one, or both. Only the
+    packages Job mounts it. Default: none."""
     pod: Pod = Field(default_factory=Pod)
-    """Settings of the pods of all Jobs, laid over `spec.pod`: maps and `env` are merged by key, any other field
-    replaces that of `spec.pod`. `resources` is of each container but a server's. `serving.pod` decides where profile
-    and search Jobs run."""
+    """Settings of the pods of all Jobs, laid over `spec.pod`: maps and `env` are merged by key, any other field is
+    replaced. `resources` is of each container but a server's. `serving.pod` decides where profile and search Jobs
+    run."""

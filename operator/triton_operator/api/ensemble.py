@@ -24,9 +24,9 @@ class StepTensor(ApiType):
     name: TensorName
     """Name of the tensor."""
     data_type: DataType
-    """Data type of the tensor, by Triton's name."""
+    """Triton's data type."""
     dims: Annotated[list[Dim], Field(min_length=1, max_length=8)]
-    """Dimensions of the tensor, without the batch dimension. -1 means any size."""
+    """Dimensions, without that of the batch; -1 means any size."""
 
 
 class EnsembleTensor(ApiType):
@@ -35,9 +35,9 @@ class EnsembleTensor(ApiType):
     name: Connected
     """Name of the tensor."""
     data_type: DataType
-    """Data type of the tensor, by Triton's name."""
+    """Triton's data type."""
     dims: Annotated[list[Dim], Field(min_length=1, max_length=8)]
-    """Dimensions of the tensor, without the batch dimension. -1 means any size."""
+    """Dimensions, without that of the batch; -1 means any size."""
 
 
 class InputConnection(ApiType):
@@ -46,7 +46,7 @@ class InputConnection(ApiType):
     input: TensorName
     """Name of the model's input."""
     tensor: Connected
-    """Name of an input of the ensemble, or of a tensor in an earlier step's `outputMap`."""
+    """An input of the ensemble, or a tensor of an earlier step's `outputMap`."""
 
 
 class OutputConnection(ApiType):
@@ -55,7 +55,7 @@ class OutputConnection(ApiType):
     output: TensorName
     """Name of the model's output."""
     tensor: Connected
-    """Name of the tensor in the ensemble: one of its `outputs`, or any other name."""
+    """One of the ensemble's `outputs`, or any other name."""
 
 
 class EnsembleStep(ApiType):
@@ -71,7 +71,7 @@ class EnsembleStep(ApiType):
             json_schema_extra=list_map("input"),
         ),
     ]
-    """Connections of all inputs of the model."""
+    """Where each input of the model comes from."""
     output_map: Annotated[
         list[OutputConnection],
         Field(
@@ -80,7 +80,7 @@ class EnsembleStep(ApiType):
             json_schema_extra=list_map("output"),
         ),
     ]
-    """Connections of the model's outputs that something uses."""
+    """Where the model's outputs that something uses go."""
 
 
 MODELS = 8
@@ -127,10 +127,10 @@ class Ensemble(ApiType):
         )
     )
     name: TritonName
-    """Name of the ensemble in Triton, which clients use in their requests. It differs from the names of the models."""
+    """Name of the ensemble in Triton, other than those of the models."""
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] = 0
-    """Maximum number of samples in a request. If 0, there is no batch dimension, and each item of the dataloader is one
-    request. Default: 0."""
+    """Maximum number of samples in a request; 0: no batch dimension, and each item of the dataloader is one request.
+    Default: 0."""
     inputs: Annotated[
         list[EnsembleTensor],
         Field(
@@ -148,7 +148,7 @@ class Ensemble(ApiType):
             json_schema_extra=list_map("name"),
         ),
     ]
-    """Outputs of the ensemble, which clients receive and the gates compare with the reference."""
+    """Outputs of the ensemble."""
     steps: Annotated[
         list[EnsembleStep],
         Field(
@@ -157,8 +157,7 @@ class Ensemble(ApiType):
             json_schema_extra=list_map("model"),
         ),
     ]
-    """One step for each of `spec.models`, in the order in which data flows. A model that is in `calls` of another needs
-    no step."""
+    """One step for each of `spec.models`, in the order of the data. A model in `calls` of another needs none."""
 
 
 MAX_BATCH_SIZE = (

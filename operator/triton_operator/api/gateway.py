@@ -47,12 +47,10 @@ class Route(ApiType):
     parent_refs: Annotated[list[ParentRef], Field(min_length=1, max_length=8)]
     """The Gateways that the route belongs to."""
     hostnames: Annotated[list[Hostname], Field(max_length=16)] = Field(default_factory=list)
-    """Host names of the requests that the route takes; the first label may be `*`. Default: all that the Gateways'
-    listeners take."""
+    """Host names that the route takes; the first label may be `*`. Default: all that the Gateways' listeners take."""
     canary: Annotated[list[Share], Field(max_length=MOST_STEPS)] = Field(default_factory=list)
-    """Rising shares of the route's requests, in percent, that a new revision gets before it becomes active. Each step
-    lasts `soak.duration`; errors and latency are judged at its end, and a restart undoes the revision at once. It needs
-    `soak`. Default: none."""
+    """Rising shares of the route's requests, in percent, that a new revision gets before it becomes active; each step
+    is judged as a soak. It needs `soak`. Default: none."""
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:

@@ -61,7 +61,7 @@ class QuantizationStatus(StatusType):
     method: str
     """Method that made the graph: `Static`, `StaticProducts` or `Dynamic` (docs/converters.md)."""
     operators: int
-    """Number of convolutions and matrix products in the graph that ONNX Runtime runs, after its own optimization."""
+    """Number of convolutions and matrix products in the optimized graph."""
     int8_operators: int
     """Number of these that run in INT8."""
     signal_to_noise: str = ""
@@ -106,7 +106,7 @@ class RowStatus(StatusType):
     accelerator: str
     """Accelerator of the candidate; in an ensemble, those of its models, joined by "+"."""
     input_shape: str = ""
-    """Shapes from `performance.inputShapes`, such as "INPUT__0:3x224x224"; empty if none are set."""
+    """Shapes from `performance.inputShapes`, such as "INPUT__0:3x224x224"."""
     batch_size: int
     """Samples in a request."""
     concurrency: int | None = None
@@ -142,11 +142,11 @@ class RowStatus(StatusType):
     stable: bool
     """Whether three consecutive windows differed by at most `stabilityPercent`."""
     spread_percent: str = ""
-    """Difference between the highest and the lowest throughput of the windows, in percent of their mean."""
+    """Range of the windows' throughput, in percent of their mean."""
     client_bound: bool | None = None
     """Whether the client, not the server, was the bottleneck."""
     memory: Annotated[str, Field(max_length=24)] = ""
-    """Peak memory in use, such as 1177Mi: of the GPU, or of the node if there is none."""
+    """Peak memory in use, of the GPU, or of the node if there is none."""
 
 
 class EnvironmentStatus(StatusType):
@@ -167,19 +167,19 @@ class EnvironmentStatus(StatusType):
     image_digest: str = ""
     """Digest of the server's image, as the kubelet reports it."""
     cpu: str
-    """Processor model, and number of cores that the measuring container could use."""
+    """Processor model, and number of cores of the measuring container."""
     perf_analyzer: Annotated[list[str], Field(max_length=4)]
-    """Command lines of perf_analyzer, one for each sweep."""
+    """Command line of perf_analyzer for each sweep."""
 
 
 class SaturationStatus(StatusType):
     """The throughput at which one replica is saturated, from the online sweep inside the profile Job's pod."""
 
     ended: Literal["Constraint", "Plateau", "RangeEnd"]
-    """What limits the throughput: a latency `Constraint`, a `Plateau` (less than 5 % more), or the `RangeEnd`, where
-    nothing did yet."""
+    """What limits the throughput: a latency `Constraint`, a `Plateau` (less than 5 % more), or nothing up to the
+    `RangeEnd`."""
     concurrency: int | None = None
-    """Lowest concurrency whose throughput is within 5 % of the highest within the latency constraints."""
+    """Lowest concurrency within 5 % of the highest throughput that meets the latency constraints."""
     throughput: Figure = ""
     """Throughput at that concurrency, in inferences per second."""
     p99_latency: MeasuredDuration | None = None
@@ -187,22 +187,22 @@ class SaturationStatus(StatusType):
     lower_bound: bool | None = None
     """Whether one replica may do more: the sweep ended before, or the client was the bottleneck."""
     sustained_request_rate: int | None = None
-    """Highest request rate, in requests per second, that the replica kept up with within the latency constraints."""
+    """Highest rate of requests per second that the replica kept up with, within the latency constraints."""
 
 
 class LengthsStatus(StatusType):
     """How long a dimension of an input is, over the samples that were sent."""
 
     input: str
-    """Name of the input. Inputs that are always equally long are named once."""
+    """Name of the input, one of those that are always equally long."""
     dimension: int
     """The dimension, counted from 0, without the batch dimension."""
     min: int
     """The shortest, in elements."""
     median: int
-    """Half of the samples are at most this long, in elements."""
+    """The median, in elements."""
     p90: int
-    """Nine of ten samples are at most this long, in elements."""
+    """The 90th percentile, in elements."""
     max: int
     """The longest, in elements."""
 
@@ -211,11 +211,11 @@ class MixedShapesStatus(StatusType):
     """The samples of different shapes that were sent."""
 
     samples: int
-    """Number of samples, which are sent in turn, in an order by chance."""
+    """Number of samples."""
     shapes: int
     """Number of different shapes."""
     lengths: Annotated[list[LengthsStatus], Field(max_length=4)] = Field(default_factory=list)
-    """Lengths of the dimensions that differ between samples, at most 4."""
+    """Lengths of the dimensions that differ between samples."""
 
 
 class StepStatus(StatusType):
@@ -240,12 +240,12 @@ class PerformanceStatus(StatusType):
     offline: Annotated[list[RowStatus], Field(max_length=24)] = Field(default_factory=list)
     """Measurements of the offline sweep, in the profile Job's pod."""
     online: Annotated[list[RowStatus], Field(max_length=24)] = Field(default_factory=list)
-    """Measurements of the online sweep through the preview Service. Without `performance.online`, these are the loads
-    around the chosen one."""
+    """Measurements of the online sweep through the preview Service; without `performance.online`, of the loads around
+    the chosen one."""
     request_rate: Annotated[list[RowStatus], Field(max_length=8)] = Field(default_factory=list)
     """Measurements of request rates, in the profile Job's pod."""
     steps: Annotated[list[StepStatus], Field(max_length=8)] | None = None
-    """The times of each model of an ensemble, in the order of the steps, at the load of `serving.throughput`."""
+    """The times of each model of an ensemble, at the load of `serving.throughput`."""
     saturation: SaturationStatus | None = None
     """The throughput at which one replica is saturated."""
     mixed_shapes: MixedShapesStatus | None = None

@@ -56,8 +56,8 @@ class DynamicBatching(ApiType):
     """Settings of Triton's dynamic batcher."""
 
     preferred_batch_sizes: Annotated[list[BatchSize], Field(max_length=16)] = Field(default_factory=list)
-    """Batch sizes that are sent without waiting for more requests. Each must not exceed `maxBatchSize`. Default:
-    `maxBatchSize` if a queue delay is set, otherwise none."""
+    """Batch sizes that are sent without waiting for more requests, each at most `maxBatchSize`. Default: `maxBatchSize`
+    if a queue delay is set, otherwise none."""
     max_queue_delay: Annotated[Span, Within("0s", "60s")] = "0s"
     """Maximum time that a request waits for others to form a preferred batch, such as 100us, at most 60s. Default:
     0s."""
@@ -81,27 +81,24 @@ class ModelConfiguration(ApiType):
         )
     )
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] | None = None
-    """Maximum number of samples in a batch. If 0, the model has no batch dimension. Default: for a single model of
-    format `onnx` or `tf-savedmodel`, what its graph and the framework's run show (`status.resolved`); for all others
-    1."""
+    """Maximum number of samples in a batch; 0 means no batch dimension. Default: for a single model of format `onnx` or
+    `tf-savedmodel`, what its graph and run show (`status.resolved`); for all others 1."""
     instances: Annotated[int, Field(ge=1, le=64)] = 1
     """Number of model instances on each GPU, or on the CPU if there is none. Default: 1."""
     dynamic_batching: DynamicBatching | None = None
     """Settings of Triton's dynamic batcher; `{}` turns it on. Default: on if `maxBatchSize` is left out and the graph
     shows a batch dimension; otherwise none."""
     cuda_graphs: bool = False
-    """Whether Triton's TensorRT backend captures CUDA graphs, for the preferred batch sizes, 1 and `maxBatchSize`.
-    Default: false."""
+    """Whether TensorRT captures CUDA graphs, for the preferred batch sizes, 1 and `maxBatchSize`. Default: false."""
     warmup: bool = True
-    """Whether the server runs a real sample each time it loads the model, so that the first request is not slow.
-    With accelerator `trt` it always does. Default: true."""
+    """Whether the server runs a sample when it loads the model. With accelerator `trt` it always does. Default:
+    true."""
     parameters: Annotated[dict[str, BackendValue], Field(max_length=32)] = Field(default_factory=dict)
-    """Parameters of the backends, such as `intra_op_thread_count` (onnxruntime). Those that only tune execution are
-    allowed; docs/formats.md lists them. Every candidate gets all of them, and a backend ignores those of the others.
-    Default: none."""
+    """Parameters of the backends, of those in docs/formats.md. Every candidate gets all; a backend ignores those of
+    others. Default: none."""
     overrides: Annotated[str, StringConstraints(max_length=4096)] = ""
-    """Piece of config.pbtxt with settings that no other field has, such as a queue policy. docs/formats.md lists what
-    is allowed. It takes precedence over what the operator writes. Default: none."""
+    """Piece of config.pbtxt with settings that no other field has, of those in docs/formats.md. It overrides what the
+    operator writes. Default: none."""
 
     @property
     def largest_batch(self) -> int:
@@ -127,8 +124,8 @@ class PostTrainingQuantization(ApiType):
     """How ONNX Runtime's quantizer makes an INT8 graph."""
 
     calibration_samples: Annotated[int, Field(ge=1, le=4096)] = 64
-    """Number of the dataloader's samples that show the range of each tensor, at most half of those that
-    the dataloader yields. The metrics leave them out. Default: 64."""
+    """Number of samples that show the range of each tensor, at most half of the dataloader's. The metrics leave them
+    out. Default: 64."""
     excluded_operators: Annotated[list[OperatorType], Field(max_length=32)] = Field(default_factory=list)
     """Types of ONNX operators that stay in fp32, such as `Gemm`. Default: none."""
 
@@ -140,9 +137,8 @@ class ModelCandidate(ApiType):
     name: CandidateName
     """Name of the candidate, unique within the model."""
     format: Literal["ts-trace", "ts-script", "onnx", "trt", "tf-savedmodel", "tf-trt"]
-    """Format that the model is converted to: `ts-trace` and `ts-script` are TorchScript, `trt` is TensorRT,
-    `tf-savedmodel` is SavedModel, and `tf-trt` that with TensorRT. What the GPU or the server image cannot serve is
-    skipped."""
+    """Format to convert to: TorchScript (`ts-trace`, `ts-script`), TensorRT (`trt`), SavedModel, or that with TensorRT
+    (`tf-trt`). What the GPU or the server image cannot serve is skipped."""
     precision: Literal["fp32", "fp16", "int8"]
     """Precision of the weights and of the computation. `int8` is for format `onnx` on a CPU, and needs
     `accuracy.thresholds`."""
@@ -150,8 +146,7 @@ class ModelCandidate(ApiType):
     """How the graph of a candidate with precision `int8` is quantized. Default: by 64 samples, with all operators."""
     accelerator: Literal["none", "cuda", "trt", "amp"] = "none"
     """Accelerator of the backend: `cuda` or `trt` of ONNX Runtime, or `amp`, TensorFlow's automatic mixed precision.
-    All but `none` need `spec.gpu`; with `none` the model runs on the GPU too if there is one. Default: none, no
-    accelerator."""
+    All but `none` need `spec.gpu`; `none` runs on the GPU too if there is one. Default: none."""
 
     @property
     def calibration(self) -> PostTrainingQuantization | None:
@@ -163,7 +158,7 @@ class OnnxOptions(ApiType):
     """How ONNX graphs are exported."""
 
     opset: Annotated[int, Field(ge=11, le=23)] | None = None
-    """ONNX operator set. A candidate whose set the server image does not read is skipped. A model that is already ONNX
+    """ONNX operator set. A candidate is skipped if the server image does not read it. A model that is already ONNX
     keeps its own, unless you set this field. Default: 17."""
     exporter: Literal["Dynamo", "TorchScript"] = "TorchScript"
     """Exporter of PyTorch models: by torch.export (`Dynamo`) or by tracing. Default: TorchScript."""
@@ -175,9 +170,9 @@ class TensorRt(ApiType):
     """How TensorRT builds an engine, both in a conversion to `trt` and in ONNX Runtime with accelerator `trt`."""
 
     workspace: Annotated[Quantity, between("1Mi", "1Ti")] = "1Gi"
-    """Maximum amount of memory that layers may use in addition to their weights, from 1Mi to 1Ti. Default: 1Gi."""
+    """Memory that layers may use besides their weights, from 1Mi to 1Ti. Default: 1Gi."""
     builder_optimization_level: Annotated[int, Field(ge=0, le=5)] = 3
-    """TensorRT's builder optimization level, from 0 to 5: higher ones find faster kernels, slowly. Default: 3."""
+    """TensorRT's builder optimization level: higher ones find faster kernels, slowly. Default: 3."""
 
 
 class Model(ApiType):
@@ -189,21 +184,20 @@ class Model(ApiType):
     name: TritonName
     """Name of the model in Triton."""
     format: SourceFormat | None = None
-    """Format of the source model. For `pyt`, `tf-keras`, `tf-estimator`, `hps` and `triton-python` it is a Python file,
-    named in `entrypoint`; for all others a file or directory, named in `path`. `triton-python` runs inside the server,
-    if the Helm value `allowed.pythonSteps` is true. Default: for a `path`, what its content shows."""
+    """Format of the source model. `pyt`, `tf-keras`, `tf-estimator`, `hps` and `triton-python` are a Python file in
+    `entrypoint`, all others a file or directory in `path`. `triton-python` needs the Helm value `allowed.pythonSteps`.
+    Default: for a `path`, what its content shows."""
     entrypoint: PythonFile | None = None
-    """Path of the Python file, relative to the root of the source, with `get_model(**arguments) -> (model, {"inputs":
-    [names], "outputs": [names]})` or, for format `triton-python`, with `class TritonPythonModel`."""
+    """Path of the Python file with `get_model` (docs/user-files.md) or, for format `triton-python`, `class
+    TritonPythonModel`, relative to the root of the source."""
     path: SourcePath | None = None
-    """Path of the model's file (a directory for tf-savedmodel and triton-repository), relative to the root of the
-    source."""
+    """Path of the model's file (or directory: tf-savedmodel, triton-repository), relative to the root of the source."""
     arguments: Arguments = Field(default_factory=dict)
-    """Arguments of `get_model` by name, converted as those of the dataloader are. For format `triton-python`, they are
-    parameters of config.pbtxt. Default: none."""
+    """Arguments of `get_model`, as those of the dataloader. For format `triton-python`, they are parameters of
+    config.pbtxt. Default: none."""
     requirements: RequirementsPath = ""
-    """Path of a requirements file in the source: Python packages that a model of format `triton-python` imports besides
-    NumPy. Not together with `serving.image`. Default: none."""
+    """Path of a requirements file in the source, of a model of format `triton-python`. Not together with
+    `serving.image`. Default: none."""
     inputs: (
         Annotated[list[StepTensor], Field(min_length=1, max_length=12, json_schema_extra=list_map("name"))] | None
     ) = None
@@ -216,17 +210,16 @@ class Model(ApiType):
     calls: Annotated[list[TritonName], Field(max_length=7, json_schema_extra={"x-kubernetes-list-type": "set"})] = (
         Field(default_factory=list)
     )
-    """Names of other entries of `spec.models` that the code of format `triton-python` asks by
-    `pb_utils.InferenceRequest`. Such a model needs no step, and may not be of that format itself. Default: none."""
+    """Names of models that code of format `triton-python` asks by `pb_utils.InferenceRequest`. They need no step, and
+    may not be of that format. Default: none."""
     mount_path: FixedPath | None = None
-    """Absolute path, such as `/models/tokenizer/1`, at which code of format `triton-python` finds its folder too,
-    read-only. Default: none; the code finds its folder by `__file__`."""
+    """Absolute path at which code of format `triton-python` finds its folder too, read-only. Default: none; the code
+    finds its folder by `__file__`."""
     scratch_paths: Annotated[
         list[FixedPath], Field(max_length=4, json_schema_extra={"x-kubernetes-list-type": "set"})
     ] = Field(default_factory=list)
-    """Absolute paths, such as `/cache`, of directories that code of format `triton-python` may write to: up to 1Gi in a
-    server, and 10Gi in the reference, all together. They are empty whenever a server starts. Default: none; `/tmp` is
-    such a directory."""
+    """Absolute paths of directories that code of format `triton-python` may write to, empty at each start: in all up to
+    1Gi in a server, and 10Gi in the reference. Default: none."""
     config: ModelConfiguration = Field(default_factory=ModelConfiguration)
     """Settings of the model's config.pbtxt."""
     candidates: Annotated[
@@ -236,9 +229,9 @@ class Model(ApiType):
             json_schema_extra=list_map("name"),
         ),
     ] = Field(default_factory=list)
-    """Candidates to convert, verify and measure. Formats `hps` and `triton-python` take none. Default: for a model of a
-    Triton repository, its file as it is; for others, up to three (in an ensemble, one) that the operator chooses;
-    `status.resolved` shows them."""
+    """Candidates to convert, verify and measure. Formats `hps` and `triton-python` take none. Default: of a Triton
+    repository, its file as it is; of others, up to three (in an ensemble, one) that the operator chooses
+    (`status.resolved`)."""
     onnx: OnnxOptions = Field(default_factory=OnnxOptions)
     """How ONNX graphs are exported, also those that `trt` is built from."""
     tensorrt: TensorRt = Field(default_factory=TensorRt)

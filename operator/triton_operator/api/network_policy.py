@@ -34,9 +34,9 @@ class LabelRequirement(ApiType):
     key: LabelKey
     """Key of the label."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    """How the label's value relates to `values`."""
+    """Relation to `values`."""
     values: Annotated[list[LabelValue], Field(max_length=16)] = Field(default_factory=list)
-    """Values that the label may have, or may not have. Default: none."""
+    """Values of the label. Default: none."""
 
     @model_validator(mode="after")
     def _check_values(self) -> Self:
@@ -80,11 +80,11 @@ class Peer(ApiType):
         )
     )
     namespace_selector: LabelSelector | None = None
-    """Namespaces of the pods, by their labels; `{}` selects all namespaces. Default: the object's own namespace."""
+    """Namespaces of the pods; `{}` selects all. Default: the object's own namespace."""
     pod_selector: LabelSelector | None = None
     """The pods, by their labels. Default: all pods of these namespaces."""
     ip_block: AddressBlock | None = None
-    """Addresses of clients that are no pods, or of pods on the nodes' network. Default: none."""
+    """Addresses of clients that are no pods. Default: none."""
 
     @model_validator(mode="after")
     def _check_kind(self) -> Self:
@@ -102,5 +102,5 @@ class NetworkPolicy(ApiType):
     """Who may send requests to the servers."""
 
     peers: Annotated[list[Peer], Field(alias="from", min_length=1, max_length=16)]
-    """The only peers that may reach the inference ports, as in a Kubernetes NetworkPolicy. The Helm values
-    `networkPolicy.clients` and `allowed.clients` bound them."""
+    """The only peers that may reach the inference ports, as in a NetworkPolicy, within the Helm values
+    `networkPolicy.clients` and `allowed.clients`."""

@@ -90,23 +90,20 @@ class MeasurementOptions(ApiType):
     """How perf_analyzer makes one measurement."""
 
     mode: Literal["CountWindows", "TimeWindows"] = "CountWindows"
-    """What limits a window, one of the periods that perf_analyzer compares: a number of requests or time. Default:
-    CountWindows."""
+    """What limits a window of perf_analyzer: a number of requests, or time. Default: CountWindows."""
     request_count: Annotated[int, Field(ge=1, le=1_000_000)] = 50
-    """Number of requests in a window. It applies to CountWindows only. Default: 50, as in perf_analyzer."""
+    """Number of requests in a window. It applies to CountWindows only. Default: 50."""
     interval: Annotated[Span, Within("100ms", "10m")] = "5s"
-    """Length of a window, from 100ms to 10m. It applies to TimeWindows only. Default: 5s, as in perf_analyzer."""
+    """Length of a window, from 100ms to 10m. It applies to TimeWindows only. Default: 5s."""
     stability_percent: Annotated[int, Field(ge=1, le=999)] = 10
-    """Maximum difference between three consecutive windows, in percent, for a measurement to count as stable. Default:
-    10."""
+    """Maximum difference between three consecutive windows of a stable measurement, in percent. Default: 10."""
 
 
 class Regression(ApiType):
     """How a new source is compared with the previously active one."""
 
     max_percent: Annotated[int, Field(ge=1, le=100)]
-    """Maximum regression, in percent: how much worse a new source may be than the previous one, at the load at which
-    that did best."""
+    """How much worse, in percent, a new source may be at the previous one's best load."""
     block: bool = False
     """If true, a revision whose source regresses does not become active while another one is. Default: false."""
 
@@ -123,15 +120,15 @@ class Performance(ApiType):
     """The online sweep: measurements of several concurrencies. Default: batch size 1, and concurrencies that double
     from 1 until the server is saturated."""
     input_shapes: Annotated[list[InputDims], Field(max_length=16)] = Field(default_factory=list)
-    """Shapes to use when measuring inputs that have dimensions of any size, one for each input. Default: the shapes of
-    the reference's samples, in their proportions."""
+    """Shapes of inputs that have dimensions of any size. Default: the shapes of the reference's samples, in their
+    proportions."""
     measurement: MeasurementOptions = Field(default_factory=MeasurementOptions)
     """How perf_analyzer makes one measurement."""
     shared_memory: Literal["System", "None"] = "System"
-    """How inputs and outputs pass between client and server in the offline sweep: by system shared memory, or by the
-    network stack. Default: System."""
+    """How tensors pass between client and server in the offline sweep: by shared memory, or by the network. Default:
+    System."""
     active_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 3600
-    """Time limit, in seconds, of each pod of a profile or measure Job, from when a node takes it. A search Job has this
-    time in addition to its measuring time. Default: 3600."""
+    """Time limit, in seconds, of a pod of a profile or measure Job, once a node took it. A search Job has it besides
+    its measuring time. Default: 3600."""
     regression: Regression | None = None
     """How a new source is compared with the previously active one. Default: no comparison."""

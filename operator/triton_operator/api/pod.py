@@ -39,8 +39,8 @@ class Gpu(ApiType):
     product: Annotated[
         str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?)?$")
     ] = ""
-    """Value that the node label `nvidia.com/gpu.product` must have. Required for the formats `trt` and
-    `tf-trt` and the accelerator `trt`, whose engines are built for one product. Default: any product."""
+    """Value of the node label `nvidia.com/gpu.product`. Required for the formats `trt` and `tf-trt` and the accelerator
+    `trt`. Default: any product."""
     resource_name: Annotated[str, StringConstraints(max_length=128, pattern=r"^[a-z0-9.-]+/[a-zA-Z0-9._-]+$")] = (
         "nvidia.com/gpu"
     )
@@ -73,7 +73,7 @@ class Variable(ApiType):
     name: Annotated[str, StringConstraints(max_length=63, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
     """Name of the variable."""
     value: Annotated[str, StringConstraints(max_length=1024)] = ""
-    """Value of the variable. It is taken as it is: `$(NAME)` is not replaced. Default: empty."""
+    """Value of the variable; `$(NAME)` is not replaced. Default: empty."""
 
     @model_validator(mode="after")
     def _check_name(self) -> Self:
@@ -95,8 +95,8 @@ class Placement(ApiType):
     topology_spread_constraints: Annotated[list[TopologySpread], Field(max_length=4), AfterValidator(one_a_key)] = (
         Field(default_factory=list)
     )
-    """How evenly pods of one kind spread over nodes or zones: `topologyKey`, `maxSkew`, by default 1, and
-    `whenUnsatisfiable`, by default `ScheduleAnyway`. The operator selects the pods. Default: none."""
+    """How evenly pods of one kind spread: `topologyKey`, `maxSkew` (default 1) and `whenUnsatisfiable` (default
+    `ScheduleAnyway`). The operator selects the pods. Default: none."""
     priority_class_name: Annotated[str, StringConstraints(max_length=253)] = ""
     """Name of the pod's PriorityClass. Default: none."""
     runtime_class_name: Annotated[str, StringConstraints(max_length=253)] = ""
@@ -106,20 +106,20 @@ class Placement(ApiType):
     env: Annotated[list[Variable], Field(max_length=32, json_schema_extra=list_map("name"))] = Field(
         default_factory=list
     )
-    """Environment variables of the containers that run your code and of the servers. Those that the operator sets, or
-    by which programs load code or find a proxy, are refused. Default: none."""
+    """Environment variables of your code and of the servers, but none that the operator sets, or by which programs load
+    code or find a proxy. Default: none."""
     labels: PodLabels = Field(default_factory=dict)
     """Labels to add to the pod and its Job, without reserved keys such as `triton-operator.dev/*`. Default: none."""
     annotations: Annotations = Field(default_factory=dict)
-    """Annotations to add to the pod and its Job, without reserved keys. The Helm value `allowed.annotations` may bound
-    them. Default: none."""
+    """Annotations to add to the pod and its Job, without reserved keys, within the Helm value `allowed.annotations`.
+    Default: none."""
 
 
 class CommonPod(Placement):
     """Settings of all pods of the object."""
 
     run_as_user: Annotated[int, Field(ge=1, le=2**31 - 1)] = 1000
-    """User and group ID of all containers, for namespaces that allow only a range of them. Default: 1000."""
+    """User and group ID of all containers. Default: 1000."""
     fs_group: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
     """Group ID that owns the volumes. Default: that of `runAsUser`."""
 

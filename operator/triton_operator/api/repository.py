@@ -12,8 +12,7 @@ class ClaimRequests(ApiType):
     """What the claim requests."""
 
     storage: Quantity = "20Gi"
-    """Storage that the claim requests. A larger size enlarges an existing claim, if its StorageClass can. Default:
-    20Gi."""
+    """Size of the claim. A larger one enlarges an existing claim, if its StorageClass can. Default: 20Gi."""
 
 
 class ClaimResources(ApiType):
@@ -33,8 +32,8 @@ class ClaimSpec(ApiType):
     access_modes: tuple[Literal["ReadWriteOnce", "ReadWriteMany"], ...] = Field(
         default=("ReadWriteOnce",), min_length=1, max_length=1
     )
-    """Access mode of the claim. With `ReadWriteOnce` all pods of the object run on one node. An existing claim keeps
-    its own. Default: ReadWriteOnce."""
+    """Access mode of a new claim. With `ReadWriteOnce` all pods of the object run on one node. Default:
+    ReadWriteOnce."""
 
     @property
     def storage(self) -> str:
@@ -53,8 +52,8 @@ class RetentionPolicy(ApiType):
     """Whether the claim that the operator created outlives the object."""
 
     when_deleted: Literal["Delete", "Retain"] = "Delete"
-    """Whether the claim goes with the object. One that was retained stays until its annotation
-    `triton-operator.dev/release` has the uid of a later object. Default: Delete."""
+    """Whether the claim goes with the object. A retained one stays until its annotation `triton-operator.dev/release`
+    has a later object's uid. Default: Delete."""
 
 
 class Repository(ApiType):
@@ -72,6 +71,6 @@ class Repository(ApiType):
     """Name of an existing claim to use, which the operator never deletes. Default: none; the operator creates a
     claim."""
     volume_claim_template: VolumeClaimTemplate | None = None
-    """The claim that the operator creates. Must not be set together with `claimName`. Default: a claim of 20Gi."""
+    """The claim that the operator creates. Not together with `claimName`. Default: a claim of 20Gi."""
     retention_policy: RetentionPolicy = Field(default_factory=RetentionPolicy)
     """Whether the claim that the operator created outlives the object."""

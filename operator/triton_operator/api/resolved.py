@@ -18,11 +18,11 @@ class DeclaredTensor(ApiType):
     name: Annotated[str, Field(max_length=128)]
     """Name of the tensor."""
     data_type: Annotated[str, Field(max_length=16)]
-    """Data type of the tensor, by Triton's name."""
+    """Triton's data type."""
     dims: Annotated[list[int], Field(max_length=16)]
     """Dimensions of the model's own tensor without the batch dimension. -1 means any size."""
     request_dims: Annotated[list[int], Field(max_length=16)] = Field(default_factory=list)
-    """Dimensions in requests and answers, if config.pbtxt reshapes them by adding or removing dimensions of 1."""
+    """Dimensions in requests and answers, if config.pbtxt reshapes them."""
 
 
 class FromRepository(ApiType):
@@ -94,10 +94,9 @@ class ResolvedModel(ApiType):
     name: str
     """Name of the model."""
     format: SourceFormat | None = None
-    """Format of a model whose spec leaves it out or says `triton-repository`, as the source's content shows it."""
+    """Format, if the spec leaves it out or says `triton-repository`."""
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] | None = None
-    """`config.maxBatchSize` of a model whose spec leaves it out, as its graph and the framework's run show. Above 1 the
-    dynamic batcher is on, unless the spec sets it."""
+    """`config.maxBatchSize`, if the spec leaves it out. Above 1 the dynamic batcher is on, unless the spec sets it."""
     candidates: Annotated[list[ModelCandidate], Field(max_length=16, json_schema_extra=list_map("name"))] = Field(
         default_factory=list
     )
@@ -112,7 +111,7 @@ class Resolved(ApiType):
     models: Annotated[list[ResolvedModel], Field(max_length=8, json_schema_extra=list_map("name"))]
     """Models with fields that the spec leaves out."""
     spec_digest: str = ""
-    """Digest of what candidates and batch sizes were chosen for. While it stays the same, so do they."""
+    """Digest of what candidates and batch sizes were chosen for. While it stays, so do they."""
 
     def applied_to(self, spec: TritonDeploymentSpec) -> TritonDeploymentSpec:
         """Return the spec with what it leaves out, as far as that is known."""

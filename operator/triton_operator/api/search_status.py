@@ -63,7 +63,7 @@ class SearchStatus(StatusType):
     load: str = ""
     """Load at which it was measured, such as "batch 1, concurrency 16"."""
     records: Annotated[list[str], Field(max_length=64)] = Field(default_factory=list)
-    """Names of the search's records: entries `search.<record>` of the ConfigMap `<name of the object>-results`."""
+    """The search's records: entries `search.<record>` of the ConfigMap `NAME-results`."""
 
 
 def config_status(tuning: Tuning) -> ConfigStatus:

@@ -48,7 +48,7 @@ class Constraints(ApiType):
     throughput: PositiveOrZero | None = None
     """Lowest throughput, in inferences (samples) per second. Default: no bound."""
     memory: Quantity | None = None
-    """Highest memory use, such as 8Gi. It is GPU memory, or the node's memory if there is no GPU. Default: no bound."""
+    """Highest memory use, such as 8Gi, of the GPU, or of the node if there is none. Default: no bound."""
 
     @cached_property
     def bounds(self) -> Mapping[str, Any]:
@@ -93,8 +93,8 @@ class Search(ApiType):
     """A search for better configurations of the two best candidates: batching, instances, queue delay, CUDA graphs."""
 
     mode: Literal["None", "Quick", "Exhaustive"]
-    """`None` turns the search off. `Quick` changes one setting at a time, as long as measurements improve. `Exhaustive`
-    measures every combination."""
+    """`Quick` changes one setting at a time, as long as measurements improve; `Exhaustive` measures every
+    combination."""
     measurements: Annotated[int, Field(ge=8, le=480)] = 48
     """Maximum number of measurements, for both candidates together. Default: 48."""
     duration: Annotated[Span, Within("1m", "24h")] = "1h"
@@ -123,21 +123,20 @@ class Selection(ApiType):
         list[Objective],
         Field(max_length=7, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
-    """Metrics to improve. Default: throughput."""
+    """What to improve. Default: throughput."""
     constraints: Constraints = Field(default_factory=Constraints)
     """Bounds, all of which a measurement must meet. Default: none."""
     search: Search = Field(default_factory=lambda: Search(mode="None"))
-    """Search for better configurations (batching, instances, queue delay, CUDA graphs) of the two best candidates. Not
-    available for an ensemble. Default: mode None."""
+    """Search for better configurations (batching, instances, queue delay, CUDA graphs) of the two best candidates, not
+    of an ensemble. Default: mode None."""
     approval: Literal["Automatic", "Manual"] = "Automatic"
-    """Whether a rollout needs your approval. With `Manual`, only the revision that `approvedRevision` names is rolled
-    out. Default: Automatic."""
+    """With `Manual`, only the revision that `approvedRevision` names is rolled out. Default: Automatic."""
     approved_revision: ResultKey | None = None
     """Key of the revision that may be rolled out, from `status.candidates`. Only with `approval: Manual`. Default:
     none."""
     fallback: Literal["None", "Closest"] = "None"
-    """What is rolled out if no candidate meets every constraint: nothing, or with `Closest` the one that misses them by
-    the least. Default: None."""
+    """What is rolled out if no candidate meets every constraint: nothing, or the one that misses them by the least.
+    Default: None."""
     min_improvement_percent: Annotated[int, Field(ge=0, le=1000)] = 20
-    """Minimum improvement in the objectives, in percent, for which another candidate replaces the active one. If 0, the
-    best always does. Default: 20, by which two stable measurements may differ."""
+    """Minimum improvement, in percent, for which another candidate replaces the active one; 0: the best always does.
+    Default: 20."""

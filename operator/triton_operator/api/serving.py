@@ -44,17 +44,15 @@ class Soak(ApiType):
     """The first requests to a new revision, while the previous one still runs and can come back at once."""
 
     duration: Annotated[Span, Within("10s", "24h")] = "5m"
-    """Length of the soak, and of each step of a canary, from 10s to 24h. Errors and latency are judged at its
-    end; a restart undoes the revision at once. Default: 5m, in which a request every 3 s makes the 100 of
-    `minRequests`."""
+    """Length of the soak, and of each step of a canary, from 10s to 24h. A verdict comes at its end; a restart undoes
+    the revision at once. Default: 5m."""
     min_requests: Annotated[int, Field(ge=1, le=1_000_000_000)] = 100
-    """Requests that the new revision must have answered for a verdict. Its latency is compared only if the other one
-    answered as many; a pod with fewer is not judged by itself. Default: 100, of which one failed request is 1 %."""
+    """Requests that a verdict needs. Latencies are compared only if the other revision answered as many; a pod with
+    fewer is not judged by itself. Default: 100."""
     max_error_percent: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 1
     """Highest share of the requests that may fail, in percent, in the worst pod. Default: 1."""
     max_latency_percent: Annotated[int, Field(ge=1, le=1000)] = 40
-    """How far the mean latency of the worst pod may be above that of the other revision, in percent. Default: 40, twice
-    what two stable measurements may differ by."""
+    """How far the mean latency of the worst pod may be above the other revision's, in percent. Default: 40."""
 
 
 CANARY_NEEDS_SOAK = (
@@ -78,31 +76,28 @@ class Serving(ApiType):
     """Number of server pods. `kubectl scale` and autoscalers set it too. Default: 1."""
     autoscaling: Autoscaling | None = None
     """Has KEDA set `replicas`, by the load as a share of the measured saturation. It needs the Helm value
-    `autoscaling.prometheusAddress`; the condition Autoscaling tells of it. Leave `replicas` out then. Default: none;
-    `replicas` stays as it is set."""
+    `autoscaling.prometheusAddress`. Leave `replicas` out then. Default: none."""
     soak: Soak | None = None
-    """Watches each new revision after the Service has moved to it, and moves back if it errs, is slower, or restarts.
-    `soak: {}` takes all defaults. Default: none; the previous revision is deleted at once."""
+    """Watches each new active revision, and goes back if it errs, is slower, or restarts. Default: none."""
     route: Route | None = None
-    """Has an HTTPRoute of the Gateway API lead requests from outside the cluster to the object's Service. It needs the
-    Helm value `gatewayApi.enabled`; the condition Routed tells of it. Default: none."""
+    """Has an HTTPRoute of the Gateway API lead requests from outside the cluster to the Service. It needs the Helm
+    value `gatewayApi.enabled`. Default: none."""
     network_policy: NetworkPolicy | None = None
     """Who may send requests to the servers. Default: the peers of the Helm value `networkPolicy.clients`."""
     image: Image = ""
     """Image of tritonserver. Default: that in `status.images`."""
     arguments: Annotated[list[ServerArgument], Field(max_length=32)] = Field(default_factory=list)
-    """Arguments of tritonserver that only tune or tell, such as `--pinned-memory-pool-byte-size=4000000000`;
-    docs/formats.md lists them. Default: none."""
+    """Arguments of tritonserver, of those in docs/formats.md. Default: none."""
     shared_memory_size: Quantity = "1Gi"
     """Size of /dev/shm, also of Jobs that run user code. Default: 1Gi."""
     tracing: bool = False
-    """Whether the servers send traces of requests to the collector of the Helm value `tracing.endpoint`, by default one
-    of 1000. Default: false."""
+    """Whether the servers send traces, by default of one in 1000 requests, to the Helm value `tracing.endpoint`.
+    Default: false."""
     progress_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 600
-    """Time limit for a server to load its model, in seconds. Default: 600, as in a Deployment."""
+    """Time limit for a server to load its model, in seconds. Default: 600."""
     pod: Pod = Field(default_factory=Pod)
-    """Settings of the server pods, laid over `spec.pod` as those of `conversion.pod` are. They also apply to the
-    servers in profile and search Jobs, and to where those Jobs run."""
+    """Settings of the server pods, laid over `spec.pod` as `conversion.pod` is; also of the servers in profile and
+    search Jobs, and of where those Jobs run."""
 
     @model_validator(mode="after")
     def _check_canary(self) -> Self:

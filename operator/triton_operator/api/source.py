@@ -74,24 +74,23 @@ class Source(ApiType):
     model_config = ConfigDict(json_schema_extra=rules(*FILE_RULES))
     uri: SourceUri
     """URI of the files: `pvc://CLAIM/PATH`, `configmap://NAME`, `https://HOST/PATH/FILE`, `hf://OWNER/REPOSITORY`,
-    `oci://REGISTRY/REPOSITORY:TAG`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `azure://CONTAINER/PREFIX`; see
-    docs/source.md."""
+    `oci://REGISTRY/REPOSITORY:TAG`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
+    `azure://CONTAINER/PREFIX`(docs/source.md)."""
     version: Version = ""
-    """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it to have the URI read again.
-    Default: empty."""
+    """Branch, tag or commit of `hf`, by default `main`; otherwise any text. A change has the URI read again. Default:
+    empty."""
     sha256: Annotated[str, StringConstraints(max_length=64, pattern=r"^([0-9a-f]{64})?$")] = ""
-    """Expected SHA-256 of the file or, for a directory or a ConfigMap, of the lines that `sha256sum` prints for its
-    files, sorted by path (docs/source.md). Of `spec.source`, all files are then taken, or those of
-    `include`. Default: not checked."""
+    """Expected SHA-256 of the file or, of a folder or a ConfigMap, of the lines that `sha256sum` prints, sorted by path
+    (docs/source.md). Of `spec.source`, all files are then taken, or those of `include`. Default: not checked."""
     secret_ref: LocalReference | None = None
-    """Secret with the credentials of the download, which only the source Job mounts; docs/source.md has its keys for
-    each scheme. Default: none."""
+    """Secret with the credentials of the download, which only the source Job mounts (keys: docs/source.md). Default:
+    none."""
     service_account_name: DnsName | None = None
-    """ServiceAccount of the source Job, which a bucket knows by workload identity. The Helm value
-    `allowed.serviceAccounts` must name it. Default: none."""
+    """ServiceAccount of the source Job, for workload identity. The Helm value `allowed.serviceAccounts` must name it.
+    Default: none."""
     include: Annotated[list[Pattern], Field(max_length=32)] = Field(default_factory=list)
-    """Patterns such as `*.safetensors`. A file is taken if one of them matches its path; `*` matches any
-    characters, slashes too. Default: all files; of models that are files, their folders (docs/source.md)."""
+    """Patterns of the paths of files to take, such as `*.safetensors`; `*` matches slashes too. Default: all files; of
+    models that are files, their folders (docs/source.md)."""
 
     @property
     def version_names_files(self) -> bool:
@@ -114,11 +113,9 @@ class Dataset(Source):
         )
     )
     uri: Annotated[SourceUri, AfterValidator(_in_a_folder)]
-    """URI of the data. A folder or file of `pvc://CLAIM/PATH` is mounted, without a copy. All other data is published
-    like the source."""
+    """URI of the data. `pvc://CLAIM/PATH` is mounted, without a copy; all other data is published like the source."""
     version: Version = ""
-    """Branch, tag or commit of `hf`, by default `main`; otherwise any text. Change it when the data changes. Default:
-    empty."""
+    """Version, as in `spec.source`. Change it when the data changes. Default: empty."""
 
     @property
     def is_mounted(self) -> bool:
@@ -132,5 +129,5 @@ class UserEntrypoint(ApiType):
     entrypoint: PythonFile
     """Path of the Python file, relative to the root of the source."""
     arguments: Arguments = Field(default_factory=dict)
-    """Arguments by name, as strings, which are converted to the types that the code declares. `$(DATASET)` and
-    `$(WEIGHTS)` become the paths of `spec.dataset` and `spec.weights`. Default: none."""
+    """Arguments by name, converted to the types that the code declares. `$(DATASET)` and `$(WEIGHTS)` become the paths
+    of `spec.dataset` and `spec.weights`. Default: none."""

@@ -83,23 +83,22 @@ class TritonDeploymentSpec(ApiType):
         )
     )
     suspend: bool = False
-    """If true, the operator starts no new Jobs. The active revision, which the Service points to, keeps serving.
-    Default: false."""
+    """If true, the operator starts no new Jobs. The active revision keeps serving. Default: false."""
     source: Source
     """Where the model's code and checkpoint are."""
     weights: Source | None = None
-    """Where the weights are, if they are not in the source. They are published like the source, and mounted read-only
-    at `$(WEIGHTS)` in the Jobs that run your code. Default: none."""
+    """Where the weights are, if not in the source. They are published like it, and mounted read-only at `$(WEIGHTS)` in
+    the Jobs that run your code. Default: none."""
     dataset: Dataset | None = None
     """The data that the dataloader reads, mounted read-only at `$(DATASET)` in the Jobs that run your code. Default:
     none."""
     dataloader: UserEntrypoint | None = None
     """Python file with `get_dataloader_fn(**arguments)`, which returns a generator function of batches `(ids, inputs,
-    labels)`: sample ids, and dicts of arrays by name. Default: none; inputs are generated from what the graph or
-    config.pbtxt of a single model declares, and accuracy is not judged."""
+    labels)`: sample ids, and dicts of arrays by name. Default: none; inputs are generated, and accuracy is not
+    judged."""
     metrics: UserEntrypoint | None = None
     """Python file with `class MetricsCalculator`, which computes the metrics of `accuracy.thresholds`. Default: none;
-    served outputs are only compared with the reference, element by element."""
+    outputs are only compared with the reference."""
     models: Annotated[
         list[Model],
         Field(
@@ -114,20 +113,19 @@ class TritonDeploymentSpec(ApiType):
     gpu: Gpu | None = None
     """The GPU that conversion, profiling and serving use. Default: none; everything runs on the CPU."""
     pod: CommonPod = Field(default_factory=CommonPod)
-    """Settings of all pods of the object. `conversion.pod` and `serving.pod` are laid over them."""
+    """Settings of all pods of the object."""
     conversion: Conversion = Field(default_factory=Conversion)
-    """Settings of the conversion Jobs and of the agreement gate, which compares served outputs with the reference."""
+    """Settings of the conversion Jobs and of the agreement gate."""
     accuracy: AccuracyGate = Field(default_factory=AccuracyGate)
     """The accuracy gate, which a candidate must pass before it can serve."""
     performance: Performance = Field(default_factory=Performance)
     """How the performance of each candidate is measured, and how that of a new source is compared."""
     selection: Selection = Field(default_factory=Selection)
-    """How the candidate to serve is chosen: objectives, constraints, search and approval."""
+    """How the candidate to serve is chosen."""
     repository: Repository = Field(default_factory=Repository)
-    """The repository claim: the PersistentVolumeClaim with the sources, the references, the model repository and the
-    records."""
+    """The PersistentVolumeClaim with sources, references, model files and records."""
     revision_history_limit: Annotated[int, Field(ge=0, le=20)] = 3
-    """Number of previously active revisions that stay on the claim, so that a rollback takes seconds. Default: 3."""
+    """Number of previously active revisions that stay on the claim. Default: 3."""
     serving: Serving = Field(default_factory=Serving)
     """The Deployment that serves the active revision."""
     rollout: Rollout = Field(default_factory=Rollout)

@@ -76,15 +76,14 @@ class Condition(StatusType):
 
 
 class SourceStatus(StatusType):
-    """The source that the operator last read and copied to the repository claim."""
+    """The source that the operator last read."""
 
     digest: str
     """Digest of the source, as sha256:HEX."""
     version: str = ""
     """The `version` in `spec.source` when the operator read the source."""
     downloaded_version: str = ""
-    """What the server called the version that was downloaded: a commit, a digest, or an entity tag. Empty if it named
-    none."""
+    """The server's name of what was downloaded: a commit, a digest or an entity tag; empty if none."""
 
 
 class TensorStatus(StatusType):
@@ -93,7 +92,7 @@ class TensorStatus(StatusType):
     name: str
     """Name of the tensor."""
     data_type: str
-    """Data type of the tensor, by Triton's name."""
+    """Triton's data type."""
     dims: Annotated[list[int], Field(max_length=16)]
     """Dimensions without the batch dimension. -1 means any size."""
 
@@ -124,25 +123,22 @@ class CandidateStatus(StatusType):
     """The state of a candidate, and its best measurement."""
 
     name: str
-    """Name of the candidate; in an ensemble, those of its models' candidates, joined by dots. That of one that a search
-    found ends in `.tuned`."""
+    """Name of the candidate; in an ensemble, those of its models' candidates, joined by dots. One that a search found
+    ends in `.tuned`."""
     members: Annotated[list[str], Field(max_length=8)] = Field(default_factory=list)
     """Format, precision and accelerator of each model, such as onnx-fp16-cuda."""
     state: CandidateState
-    """State of the candidate; Converted waits to be profiled, Profiled for its metrics, and Passed passed all gates."""
+    """State of the candidate; Converted waits to be profiled, Profiled for its metrics."""
     reason: StatusReason | None = None
     """Why the candidate is in this state."""
     message: Text = ""
     """What happened, and what to do next."""
     revision: str = ""
-    """Key of the candidate's revision on the repository claim. Copy it to `selection.approvedRevision` to approve the
-    revision."""
+    """Key of the candidate's revision, for `selection.approvedRevision`."""
     profile_key: str = ""
-    """Key of the Job that profiled the candidate: the entry `profile.<key>` of the ConfigMap `<name of the
-    object>-results`."""
+    """Key of the profile Job: entry `profile.<key>` of the ConfigMap `NAME-results`."""
     metrics_key: str = ""
-    """Key of the Job that computed the metrics: the entry `metrics.<key>` of the ConfigMap `<name of the
-    object>-results`."""
+    """Key of the metrics Job: entry `metrics.<key>` of the ConfigMap `NAME-results`."""
     max_absolute_error: str = ""
     """Largest absolute difference between a served output and the reference."""
     quantization: QuantizationStatus | None = None
@@ -160,19 +156,17 @@ class CandidateStatus(StatusType):
     satisfies_constraints: bool | None = None
     """Whether a measurement of the ranked sweep meets every constraint."""
     binding_constraint: str = ""
-    """The constraint that the best measurement is closest to breaking, or breaks the most, such as "p99Latency at most
-    10ms"."""
+    """The constraint that the best measurement is closest to breaking, or breaks the most."""
     margin_percent: str = ""
-    """Distance from the bound of `bindingConstraint`, in percent of the bound. It is negative if the measurement breaks
-    the constraint."""
+    """Distance from the bound of `bindingConstraint`, in percent of it; negative if broken."""
     rank: int | None = None
     """Rank of the candidate; 1 is the best. Absent if it is not ranked."""
     pareto: bool | None = None
-    """Whether no other candidate beats it in both throughput and P99 latency, or in all of several objectives."""
+    """Whether no other candidate beats it in throughput and P99 latency, or in all of several objectives."""
     stable: bool | None = None
     """Whether three consecutive windows differed by at most `stabilityPercent`."""
     spread_percent: str = ""
-    """Difference between the highest and the lowest throughput of the windows, in percent of their mean."""
+    """Range of the windows' throughput, in percent of their mean."""
     client_bound: bool | None = None
     """Whether the client, not the server, was the bottleneck."""
     config: ConfigStatus | None = None
@@ -185,9 +179,9 @@ class ServingStatus(StatusType):
     replicas: int = 0
     """Number of pods of the active revision, ready or not."""
     selector: str = ""
-    """Label selector of the active revision's pods, for autoscalers. Without an active revision it selects no pod."""
+    """Label selector of the active revision's pods, for autoscalers."""
     revision: str = ""
-    """Key of the revision on the repository claim."""
+    """Key of the revision."""
     candidate: str = ""
     """Name of the candidate."""
     format: str = ""
@@ -197,9 +191,9 @@ class ServingStatus(StatusType):
     model: str | None = None
     """Name under which it serves the model, if the spec asks for another one."""
     throughput: str = ""
-    """Throughput of the best measurement through the preview Service, in inferences per second."""
+    """Throughput of the best measurement of the online sweep, in inferences per second."""
     p99_latency: MeasuredDuration | None = None
-    """P99 latency of the best measurement through the preview Service, such as 18.3ms."""
+    """P99 latency of the best measurement of the online sweep, such as 18.3ms."""
     accuracy: str = ""
     """Value of the first threshold's metric or, without thresholds, of the first metric."""
 
@@ -208,7 +202,7 @@ class TargetStatus(StatusType):
     """The target revision, which is being rolled out or measured."""
 
     revision: str
-    """Key of the revision on the repository claim."""
+    """Key of the revision."""
     candidate: str
     """Name of the candidate."""
 
@@ -241,8 +235,7 @@ class Images(ApiType):
     converter_tensorflow: str = ""
     """Image of the main container of Jobs that run TensorFlow."""
     converter_gpu: str | None = None
-    """Image of the container that runs your code in an object with `spec.gpu`. If there is none, that is
-    `converter`."""
+    """Image of the container that runs your code in an object with `spec.gpu`, by default `converter`."""
     commands_version: int
     """Version of the commands that the converter images know, and of the pods around them."""
     server: str
@@ -250,7 +243,7 @@ class Images(ApiType):
     server_arguments: Annotated[list[str], Field(max_length=MOST_SERVER_ARGUMENTS)] = Field(default_factory=list)
     """Arguments of tritonserver from the Helm value `server.arguments`."""
     spec_digest: str = ""
-    """Digest of the part of the spec that every conversion is made from. While it stays the same, so do the images."""
+    """Digest of what every conversion is made from. While it stays, so do the images."""
     request_digest: str = ""
     """Digest of the annotation by which `kubectl triton update-images` asked for these images."""
 
@@ -259,15 +252,14 @@ class TritonDeploymentStatus(StatusType):
     """The observed state of a TritonDeployment."""
 
     observed_generation: int = -1
-    """Generation of the spec that the status describes; -1 until the operator has seen the object."""
+    """Generation of the spec that the status describes; -1 at first."""
     conditions: Annotated[
         list[Condition],
         Field(max_length=24, json_schema_extra=list_map("type")),
     ] = Field(default_factory=list)
     """Conditions of the object. Ready is True while what this generation of the spec asks for serves, verified;
-    UpToDate while nothing newer is wanted. Reconciling and Stalled follow kstatus (Kubernetes SIG CLI). Warnings and
-    notices are there only while they are True; Autoscaling, Routed and Soaked only while the spec asks for what they
-    tell of."""
+    UpToDate while nothing newer is wanted. Reconciling and Stalled follow kstatus. Notices are there only while they
+    are True; Autoscaling, Routed and Soaked only if the spec asks for what they tell of."""
     images: Images | None = None
     """Images that are kept when the operator is upgraded."""
     new_images: Images | None = None
@@ -275,7 +267,7 @@ class TritonDeploymentStatus(StatusType):
     resolved: Resolved | None = None
     """What the operator fills in for fields that the spec leaves out."""
     source: SourceStatus | None = None
-    """The source that the operator last read and copied to the repository claim."""
+    """The source that the operator last read."""
     signature: SignatureStatus | None = None
     """The inputs and outputs that every candidate serves."""
     candidates: Annotated[
@@ -291,8 +283,7 @@ class TritonDeploymentStatus(StatusType):
     serving: ServingStatus | None = None
     """The active revision, which the Service points to."""
     target: TargetStatus | None = None
-    """The target revision, which is being rolled out or measured. The active revision keeps serving until the target
-    replaces it."""
+    """The target revision, which is being rolled out or measured."""
     endpoint: Endpoint | None = None
     """Where clients connect."""
     accuracy: Annotated[list[AccuracyStatus], Field(max_length=16)] = Field(default_factory=list)
