@@ -244,7 +244,7 @@ test-cluster: venv ## Test the development cluster: up, down, killed, up again
 	$(if $(KUBECONFIG),@echo "KUBECONFIG is set: the development cluster is not tested",pytest -m cluster tests/devcluster)
 
 test-e2e: venv ## Test the operator on a real cluster, as users see it
-	pytest -m e2e tests/e2e
+	pytest -m "e2e and not thorough" tests/e2e
 
 .PHONY: test-nodes
 test-nodes: venv ## Lose nodes of a development cluster of three, and print what happened: 10 minutes; not part of `make test`

@@ -63,10 +63,11 @@ def run(suite: Suite) -> Attacked:
     planter = suite.new("planter")
     planting = planter.apply({"model": {"entrypoint": "planting.py", "candidates": [SCRIPTED]}})
     escaped = escapes(suite.busy, server_pods(suite)[0]["metadata"]["name"], suite.workbench.pod, beyond(places))
+    left = [each for each in hostile.LEFT_BEHIND if each in suite.cases]
     with ThreadPoolExecutor(AT_A_TIME) as executor:
         attempts = {
             attack: executor.submit(attempt, suite, f"hostile-{number}", attack, targets)
-            for number, attack in enumerate((*hostile.GROUPS, *hostile.LEFT_BEHIND))
+            for number, attack in enumerate((*hostile.GROUPS, *left))
         }
     states = {attack: each.result() for attack, each in attempts.items()}
     of_steps = stepping.attack(suite, places, AT_A_TIME)
@@ -79,7 +80,7 @@ def run(suite: Suite) -> Attacked:
     pods = suite.busy.within(NAMESPACE).items("pods", "--selector=app.kubernetes.io/name=triton-operator")
     return Attacked(
         groups={group: states[group] for group in hostile.GROUPS},
-        left_behind={attack: states[attack] for attack in hostile.LEFT_BEHIND},
+        left_behind={attack: states[attack] for attack in left},
         revision=before,
         revision_after=digests(suite, ready.state.revision),
         planted=tuple(suite.workbench.run("find", "/repository", "-name", "*planted*").split()),

@@ -300,3 +300,10 @@ CLUSTER = (
 )
 
 BAD_INPUTS = (*SOURCE, *USER_CODE, *CANDIDATE, *CLUSTER)
+ALIKE = {
+    *("missing-function", "unknown-argument", "get-model-raises", "exits-with-0", "checkpoint-missing"),
+    *("checkpoint-corrupt-pt", "training-mode", "outputs-not-finite", "outputs-constant", "loader-wrong-names"),
+    *("loader-wrong-shapes", "loader-wrong-count", "loader-without-batches", "labels-missing", "metrics-raise"),
+    "data-claim-missing",
+}
+"""Names of those that come to the status the same way as others; tests of the stages make each of these failures."""

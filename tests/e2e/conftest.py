@@ -58,31 +58,31 @@ HOSTS = ("host-1", "host-2")
 PROBED = (*HOSTS, evolution.NAME, attacks.NEIGHBOUR, soaking.NAME, configmap.NAME)
 MODELS = dict.fromkeys(PROBED, "classifier")
 LANES: dict[str, Callable[[Suite], Any]] = {
-    "happy_object": happy.run,
-    "formats": conversion.formats,
     "soaked": soaking.run,
-    "evolved": evolution.run,
-    "pictures": pictures.run,
-    "texts": texts.run,
-    "cascade": cascading.run,
-    "scorer": ensemble.run,
-    "shapes": conversion.shapes,
     "attacked": attacks.run,
-    "downloaded": downloading.run,
-    "unlabelled": unlabelling.run,
-    "last_words_read": last_words.run,
-    "possessed": possessing.run,
-    "more_memory": repair.memory,
-    "retried": repair.retry,
-    "damaged": repair.damage,
-    "full_claim": repair.storage,
-    "deleted": deletion.run,
+    "evolved": evolution.run,
+    "formats": conversion.formats,
     "from_configmap": configmap.run,
-    "regressed": regressing.run,
     "smallest_object": smallest.run,
-    "ran": running.run,
-    "required": requiring.run,
+    "regressed": regressing.run,
+    "downloaded": downloading.run,
+    "happy_object": happy.run,
+    "more_memory": repair.memory,
+    "shapes": conversion.shapes,
+    "last_words_read": last_words.run,
+    "damaged": repair.damage,
+    "pictures": pictures.run,
+    "scorer": ensemble.run,
+    "unlabelled": unlabelling.run,
     "served_already": served_already.run,
+    "ran": running.run,
+    "texts": texts.run,
+    "possessed": possessing.run,
+    "required": requiring.run,
+    "cascade": cascading.run,
+    "deleted": deletion.run,
+    "retried": repair.retry,
+    "full_claim": repair.storage,
 }
 """By the fixture that gives its outcome; those that take longest come first."""
 LANES_AT_A_TIME = 4
@@ -172,7 +172,9 @@ def cluster(kubeconfig: Path) -> Kubectl:
 
 
 @pytest.fixture(scope="package")
-def suite(cluster: Kubectl, installed: str, authority: tuple[Path, Path], outside: Outside | None) -> Iterator[Suite]:
+def suite(
+    cluster: Kubectl, installed: str, authority: tuple[Path, Path], outside: Outside | None, cases: frozenset[str]
+) -> Iterator[Suite]:
     """Two fresh namespaces, removed at the end with all that is in them; nobody waits for that."""
     run = f"e2e-{secrets.token_hex(3)}"
     busy, quiet = cluster.within(f"{run}-busy"), cluster.within(f"{run}-quiet")
@@ -185,10 +187,17 @@ def suite(cluster: Kubectl, installed: str, authority: tuple[Path, Path], outsid
         bench = workbench.start(busy, installed)
         bench.fill()
         asking = prober.start(busy, installed, MODELS)
-        yield Suite(busy, quiet, watch, bench, asking, kubelet, authority[1], outside, installed)
+        yield Suite(busy, quiet, watch, bench, asking, kubelet, authority[1], outside, cases, installed)
     finally:
         watch.stop()
         cluster.run("delete", "namespace", busy.namespace, quiet.namespace, "--ignore-not-found", "--wait=false")
+
+
+@pytest.fixture(scope="session")
+def cases(request: pytest.FixtureRequest) -> frozenset[str]:
+    """The texts among the parameters of the collected tests."""
+    specs = [getattr(item, "callspec", None) for item in request.session.items]
+    return frozenset(each for spec in specs if spec for each in spec.params.values() if isinstance(each, str))
 
 
 @pytest.fixture(scope="package")

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.e2e.applied import Applied
 from tests.e2e.kubectl import Kubectl, Object
@@ -10,6 +13,11 @@ from tests.e2e.outside import Outside
 from tests.e2e.prober import Prober
 from tests.e2e.watching import Watch
 from tests.e2e.workbench import Workbench
+
+
+def thorough(case: Any, alike: bool) -> Any:
+    """A parameter of a test; ``alike``: others like it run too, and it is left to the target that runs them all."""
+    return pytest.param(case, marks=[pytest.mark.thorough] if alike else [])
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,8 @@ class Suite:
     """Of a server named `index`, with its key. The installation's source and packages Jobs trust its authority."""
     outside: Outside | None
     """None: the node of another cluster is not this machine."""
+    cases: frozenset[str]
+    """The texts among the parameters of the tests that run: a lane of many alike does only what they ask for."""
     image: str
     """Of the converter: it holds torch, onnx and tritonclient."""
 

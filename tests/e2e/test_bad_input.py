@@ -6,9 +6,9 @@ from operator import attrgetter
 import pytest
 
 from tests.conftest import Fault
-from tests.e2e.bad_inputs import BAD_INPUTS, BadInput
+from tests.e2e.bad_inputs import ALIKE, BAD_INPUTS, BadInput
 from tests.e2e.hosts import Hosts, Outcome
-from tests.e2e.suite import Suite
+from tests.e2e.suite import Suite, thorough
 
 PROMPTLY_SECONDS = 60.0
 """Far more than a pass takes: two cores do many other things here."""
@@ -22,7 +22,9 @@ def failed_condition(bad_input: BadInput, outcome: Outcome) -> str:
     return str(condition["message"])
 
 
-@pytest.mark.parametrize("bad_input", BAD_INPUTS, ids=attrgetter("name"))
+@pytest.mark.parametrize(
+    "bad_input", [thorough(each, each.name in ALIKE) for each in BAD_INPUTS], ids=attrgetter("name")
+)
 def test_bad_input_is_reported_and_what_serves_goes_on(
     bad_input: BadInput, bad_inputs: Hosts, suite: Suite, fault: Fault
 ) -> None:
