@@ -1,14 +1,13 @@
 """The simulation's cluster as the real Reconciler meets it: an API server that may refuse and fail, and a store."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.truths import Told, broken
 from triton_operator.kube.cluster import ConflictError, ForbiddenError, ServerError, UnavailableError
-from triton_operator.kube.kinds import ApiKind, kind_of
-from triton_operator.kube.managed_fields import FIELD_MANAGER, as_applied
+from triton_operator.kube.kinds import ApiKind
+from triton_operator.kube.managed_fields import as_applied
 from triton_operator.observed.routes import Host
 from triton_operator.planning.plan import Event
 from triton_operator.runtime.queue import Result
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 Body = dict[str, Any]
 KEY = Key("vision", "digits")
-MERGED_BY = (("mountPath",), ("uid",), ("port", "protocol"), ("containerPort", "protocol"), ("name",))
-"""What the items of a list go by, in the lists that the API server merges; the first that all items have."""
 NEEDED_BY_JOBS = {"PersistentVolumeClaim", "NetworkPolicy"}
 
 
@@ -175,29 +172,3 @@ class ApiServer:
     def _applied(self, body: Body) -> Body:
         self.cluster.apply(body)
         return self.cluster.objects[body["kind"], body["metadata"]["name"]]
-
-
-def owned(body: Body, applied: Body, version: int) -> Body:
-    """The object as it is stored: with its version, and with the fields that the apply of ``applied`` owns.
-
-    A Job is created, and owned by nobody's apply.
-    """
-    metadata = body["metadata"] | {"resourceVersion": str(version)}
-    if not kind_of(body).created:
-        ours = {name: applied["metadata"][name] for name in ("labels", "annotations") if name in applied["metadata"]}
-        wanted = {name: value for name, value in applied.items() if name not in ("apiVersion", "kind", "status")}
-        fields = _fields(wanted | {"metadata": ours})
-        metadata["managedFields"] = [{"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}]
-    return body | {"metadata": metadata}
-
-
-def _fields(value: Any) -> Body:
-    """The fields below a value, as fieldsV1 writes them; lists whose items have no key of their own are one field."""
-    if isinstance(value, dict):
-        return {f"f:{name}": _fields(each) for name, each in value.items()}
-    items = [each for each in value if isinstance(each, dict)] if isinstance(value, list | tuple) else []
-    for keys in MERGED_BY:
-        found = {json.dumps({key: each.get(key, "TCP") for key in keys}): each for each in items if keys[0] in each}
-        if items and len(found) == len(items):
-            return {f"k:{key}": _fields(each) for key, each in found.items()}
-    return {}

@@ -10,11 +10,12 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Self
 
-from tests.simulation.api_server import KEY, ApiServer, owned
+from tests.simulation.api_server import KEY, ApiServer
 from tests.simulation.controllers import STEP, Controllers
 from tests.simulation.edits import Edit
 from tests.simulation.kubelet import gpu_of
 from tests.simulation.objects import ORDER, PROMETHEUS, SETTINGS, Body, accepted, pulled
+from triton_local.applied import as_stored
 from triton_operator import names
 from triton_operator.api.triton_deployment import parse
 from triton_operator.kube.kinds import HTTP_ROUTE, SCALED_OBJECT
@@ -219,7 +220,7 @@ class Cluster(Controllers):
             new = _kept(new, old)
             if new == old and key[0] != "Job":
                 # What somebody took away from the object is no longer the operator's.
-                self.objects[key] = owned(new, desired, int(old["metadata"]["resourceVersion"]))
+                self.objects[key] = as_stored(new, desired, int(old["metadata"]["resourceVersion"]))
             if new == old or key[0] == "Job":
                 return False
             new["metadata"]["generation"] += 1
@@ -228,7 +229,7 @@ class Cluster(Controllers):
             if key == ("Service", "digits"):
                 self.story.append("promotion")
         self.version += 1
-        self.objects[key] = owned(new, desired, self.version)
+        self.objects[key] = as_stored(new, desired, self.version)
         return True
 
     def _other(self, desired: Body) -> str:

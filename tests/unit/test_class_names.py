@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("operator/triton_operator", "converters/triton_converters", "plugin/triton_plugin")
+PACKAGES = ("operator/triton_operator", "converters/triton_converters", "plugin/triton_plugin", "local/triton_local")
 CONTRACT = "triton_converters.contract"
 TRITONS = frozenset({"ModelConfig", "Tensor"})
 """Classes of Triton's Python backend, which user code asks for by these names."""

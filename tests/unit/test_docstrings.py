@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {
     str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
-    for room in ("operator", "converters", "plugin", "hack")
+    for room in ("operator", "converters", "plugin", "local", "hack")
     for path in sorted((ROOT / room).rglob("*.py"))
 }
 PRONOUN = re.compile(

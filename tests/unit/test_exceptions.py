@@ -9,7 +9,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-ROOMS = ("operator", "converters", "plugin", "hack", "demo", "examples", "bench", "images", "manifests", "tests")
+ROOMS = (
+    "operator",
+    "converters",
+    "plugin",
+    "local",
+    "hack",
+    "demo",
+    "examples",
+    "bench",
+    "images",
+    "manifests",
+    "tests",
+)
 CODES = r"[A-Z]+[0-9]+(?:, ?[A-Z]+[0-9]+)*"
 NOQA = re.compile(rf"# noqa\b(?!: {CODES} - \S)")
 IGNORED = re.compile(r"# type: ignore\b(?!\[[a-z, -]+\]  # \S)")

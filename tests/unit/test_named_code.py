@@ -12,7 +12,7 @@ from triton_converters.contract.reasons import Reason
 
 ROOT = Path(__file__).resolve().parents[2]
 SAY = ("operator", "converters")
-ROOMS = (*SAY, "plugin", "hack", "tests")
+ROOMS = (*SAY, "plugin", "local", "hack", "tests")
 PAGES = ("CONTRIBUTING.md", "docs/architecture.md")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CALL = re.compile(r"`(\w+)\([\w, ]*\)`")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("operator", "converters", "plugin", "hack")
+ROOMS = ("operator", "converters", "plugin", "local", "hack")
 MOST_BRANCHES, MOST_STATEMENTS, MOST_LINES = 20, 15, 400
 SHELL = ROOT / "operator/triton_operator/runtime"
 """What handles events and makes passes: it delegates, so its functions have few statements too."""

@@ -16,7 +16,7 @@ from tests import quick_yaml
 from triton_converters.contract.reasons import Reason
 
 ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = ("operator", "converters", "plugin")
+SHIPPED = ("operator", "converters", "plugin", "local")
 ROOMS = (*SHIPPED, "hack", "demo", "examples", "bench")
 WRITTEN = ("*.md", "changelog.d/*.md", "docs/**/*.md", "manifests/**/*.md", "charts/**/*.md")
 PAGES = sorted(page for pattern in WRITTEN for page in ROOT.glob(pattern))

@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tests.simulation.api_server import owned
 from tests.simulation.cluster import SETTINGS, Cluster
+from triton_local.applied import as_stored
 from triton_operator.settings import Settings
 
 Body = dict[str, Any]
@@ -53,7 +53,7 @@ def restored(state: Body) -> Cluster:
         now=datetime.fromisoformat(state["now"]),
         generation=body["metadata"]["generation"],
         status=body["status"],
-        objects={(each["kind"], each["metadata"]["name"]): owned(each, each, 1) for each in state["children"]},
+        objects={(each["kind"], each["metadata"]["name"]): as_stored(each, each, 1) for each in state["children"]},
         serial=1000,
         **state["facts"],
     )

@@ -1,0 +1,262 @@
+"""The kubelet of one pod: its containers are processes, and their ends become its status.
+
+Containers start as a kubelet starts them: those of `initContainers` one after the other, where a sidecar counts once
+its startup probe succeeds, and then the one of `containers`. The sidecars end after it.
+"""
+
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from triton_local.objects import Objects, now_text
+from triton_local.probes import Probes
+from triton_local.runtime import Image, Mount, Program, Runtime, Sandbox
+from triton_local.status import GROUPS, PodStatus
+from triton_local.volumes import Storage, Volumes
+from triton_operator import names
+from triton_operator.names import Body
+
+LOOK_SECONDS = 0.05
+"""How often the end of a process is looked for."""
+FIRST_RESTART_SECONDS = 10.0
+LONGEST_RESTART_SECONDS = 300.0
+"""The pause before a sidecar or a server starts again, which doubles: the kubelet's CrashLoopBackOff."""
+LAST_WORDS_BYTES = 4096
+ALL_LAST_WORDS_BYTES = 12288
+"""The most that a kubelet keeps of one container's termination message, and of all of a pod's together."""
+LOG_BYTES = 2048
+"""The end of the log that FallbackToLogsOnError takes for a message."""
+NOT_STARTED = 128
+"""The exit code of a program that could not be started, as container runtimes report it."""
+GRACE_SECONDS = 30
+"""How long a container may take to end, where the spec says nothing."""
+TERMINATION_LOG = "/dev/termination-log"
+NETWORKED = ("measure", "snapshot")
+"""The stages whose Jobs ask a server in another pod; all others but downloads have a loopback device alone."""
+
+
+NOBODY_WAITS = threading.Event()
+"""For a container of which nobody waits that it started."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """What a pod needs of the machine."""
+
+    name: str
+    folder: Path
+    """For the pods' own folders."""
+    runtime: Runtime
+    storage: Storage
+    image: Callable[[str], Image]
+    """Return what stands for an image of that name. Raises LookupError."""
+    hosts: Callable[[], Mapping[str, str]]
+    """Return the addresses of Services, by their names."""
+
+
+class Pod(threading.Thread):
+    """One pod, from its making to the end of its last process."""
+
+    def __init__(self, node: Node, objects: Objects, owner: Body, name: str, address: str) -> None:
+        super().__init__(daemon=True, name=name)
+        self._node = node
+        self._folder = node.folder / name
+        self._address = address
+        self._runs_for_good = owner["kind"] == "Deployment"
+        template = owner["spec"]["template"]
+        self._spec: Body = template["spec"]
+        self.labels: Mapping[str, str] = template["metadata"]["labels"]
+        self._uid = f"{owner['metadata']['uid']}-{name.rpartition('-')[2]}"
+        self._ending = threading.Event()
+        self._deadline = time.monotonic() + self._spec.get("activeDeadlineSeconds", float("inf"))
+        reference = {key: owner["metadata"][key] for key in ("name", "uid")}
+        kind = {key: owner[key] for key in ("apiVersion", "kind")}
+        began = now_text()
+        metadata = template["metadata"] | {"name": name, "namespace": owner["metadata"]["namespace"], "uid": self._uid}
+        metadata |= {"creationTimestamp": began, "ownerReferences": [{**kind, **reference, "controller": True}]}
+        spec = self._spec | {"nodeName": node.name}
+        objects.add({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {}})
+        self._status = PodStatus(objects, name, self._spec, address, began)
+        self._status.set()
+
+    def end(self) -> None:
+        """Let its containers end, as a deletion does; returns at once."""
+        self._ending.set()
+
+    def run(self) -> None:
+        """Take it from its volumes to the end of its last process."""
+        try:
+            self._folder.mkdir(parents=True)
+            volumes = Volumes(self._node.storage, self._folder, self._spec.get("volumes", []))
+        except (OSError, LookupError) as error:
+            self._status.set(phase="Failed", reason="MountFailed", message=str(error))
+            return
+        try:
+            self._with(volumes)
+        finally:
+            volumes.remove()
+
+    def _with(self, volumes: Volumes) -> None:
+        stage = self.labels.get(names.STAGE_LABEL)
+        downloads = names.DOWNLOADS_LABEL in self.labels
+        alone = not (self._runs_for_good or downloads or stage in NETWORKED)
+        user = self._spec["securityContext"]["runAsUser"]
+        sidecars: list[threading.Thread] = []
+        try:
+            sandbox = self._node.runtime.sandbox(self.name, user, self._address, alone=alone)
+        except OSError as error:
+            self._status.set(phase="Failed", reason="SandboxFailed", message=str(error))
+            return
+        phase = "Failed"
+        try:
+            phase = self._containers(sandbox, volumes, sidecars)
+        except (OSError, LookupError) as error:
+            self._status.set(message=str(error))
+        finally:
+            self._ending.set()
+            for each in sidecars:
+                each.join()
+            sandbox.close()
+            late = time.monotonic() > self._deadline
+            words = {
+                "reason": "DeadlineExceeded",
+                "message": "Pod was active on the node longer than the specified deadline",
+            }
+            self._status.set(**{"phase": "Failed", **words} if late else {"phase": phase})
+
+    def _containers(self, sandbox: Sandbox, volumes: Volumes, sidecars: list[threading.Thread]) -> str:
+        """Run all containers, and return the phase in which the pod ends."""
+        for container in self._spec.get("initContainers", []):
+            if container.get("restartPolicy") == "Always":
+                started = threading.Event()
+                thread = threading.Thread(target=self._keep, args=(sandbox, volumes, container, started), daemon=True)
+                sidecars.append(thread)
+                thread.start()
+                while not started.wait(LOOK_SECONDS):
+                    if self._is_over():
+                        return "Failed"
+            elif self._once(sandbox, volumes, container) != 0:
+                return "Failed"
+        (container,) = self._spec["containers"]
+        self._status.set(phase="Running")
+        if self._runs_for_good:
+            self._keep(sandbox, volumes, container, threading.Event())
+            return "Succeeded"
+        return "Failed" if self._once(sandbox, volumes, container) else "Succeeded"
+
+    def _is_over(self) -> bool:
+        return self._ending.is_set() or time.monotonic() > self._deadline
+
+    def _keep(self, sandbox: Sandbox, volumes: Volumes, container: Body, started: threading.Event) -> None:
+        """Run a container until the pod ends, again after each end.
+
+        ``started``: is set once its startup probe succeeds.
+        """
+        pause = FIRST_RESTART_SECONDS
+        while not self._is_over():
+            self._once(sandbox, volumes, container, started)
+            if self._is_over():
+                return
+            self._status.restarts(container["name"])
+            self._ending.wait(pause)
+            pause = min(LONGEST_RESTART_SECONDS, 2 * pause)
+
+    def _once(
+        self, sandbox: Sandbox, volumes: Volumes, container: Body, started: threading.Event = NOBODY_WAITS
+    ) -> int:
+        """Run a container to its end, and return its exit code."""
+        program = self._program(volumes, container)
+        message = program.place / "termination-log"
+        message.write_bytes(b"")
+        name, began = container["name"], now_text()
+        try:
+            process = sandbox.start(program)
+        except OSError as error:
+            self._status.of(name, state=_terminated(NOT_STARTED, str(error), began))
+            return NOT_STARTED
+        self._status.of(name, state={"running": {"startedAt": began}}, imageID=program.image.id)
+        probes = Probes(container, self._address, lambda argv: sandbox.execute(process, program, argv))
+        shown = None
+        while process.poll() is None:
+            if self._is_over() or not probes.look(time.monotonic()):
+                _end(process, self._spec.get("terminationGracePeriodSeconds", GRACE_SECONDS))
+                break
+            if shown != (probes.started, probes.ready):
+                shown = (probes.started, probes.ready)
+                self._status.of(name, started=probes.started, ready=probes.ready)
+            if probes.started:
+                started.set()
+            time.sleep(LOOK_SECONDS)
+        probes.close()
+        code = exit_code(process.wait())
+        words = self._last_words(container, program, code)
+        self._status.of(name, state=_terminated(code, words, began), ready=False, started=False)
+        return code
+
+    def _program(self, volumes: Volumes, container: Body) -> Program:
+        image = self._node.image(container["image"])
+        place = self._folder / container["name"]
+        place.mkdir(exist_ok=True)
+        hosts = place / "hosts"
+        names_of = {"localhost": "127.0.0.1", **self._node.hosts()}
+        hosts.write_text("".join(f"{address} {host}\n" for host, address in names_of.items()), encoding="utf-8")
+        environment = {each["name"]: self._value(each) for each in container.get("env", [])}
+        arguments = [_expanded(each, environment) for each in container.get("args", [])]
+        return Program(
+            name=container["name"],
+            image=image,
+            argv=(*(container.get("command") or image.entrypoint), *arguments),
+            environment={**image.environment, **environment},
+            directory=container.get("workingDir") or image.directory,
+            mounts=(
+                Mount(place / "termination-log", TERMINATION_LOG, read_only=False),
+                Mount(hosts, "/etc/hosts", read_only=True),
+                *volumes.mounts(container),
+            ),
+            place=place,
+            log=self._folder / f"{container['name']}.log",
+        )
+
+    def _value(self, variable: Body) -> str:
+        """The value of a variable of the environment. The operator names no other field of the pod than its uid."""
+        return self._uid if "valueFrom" in variable else str(variable.get("value", ""))
+
+    def _last_words(self, container: Body, program: Program, code: int) -> str:
+        words = (program.place / "termination-log").read_bytes()
+        if not words and code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
+            with suppress(FileNotFoundError):
+                words = program.log.read_bytes()[-LOG_BYTES:]
+        count = sum(len(self._spec.get(group, [])) for group in GROUPS)
+        return words[: min(LAST_WORDS_BYTES, ALL_LAST_WORDS_BYTES // count)].decode(errors="replace")
+
+
+def exit_code(status: int) -> int:
+    """The exit code as a kubelet reports it: a signal is 128 and its number."""
+    return 128 - status if status < 0 else status
+
+
+def _terminated(code: int, words: str, began: str) -> Body:
+    reason = "Completed" if code == 0 else "Error"
+    ended = {"exitCode": code, "reason": reason, "message": words, "startedAt": began, "finishedAt": now_text()}
+    return {"terminated": ended}
+
+
+def _expanded(word: str, environment: Mapping[str, str]) -> str:
+    """An argument with the values of variables, written $(NAME), as Kubernetes expands them."""
+    for name, value in environment.items():
+        word = word.replace(f"$({name})", value)
+    return word
+
+
+def _end(process: "subprocess.Popen[bytes]", grace_seconds: float) -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(grace_seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

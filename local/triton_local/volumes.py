@@ -1,0 +1,76 @@
+"""A pod's volumes as folders of this machine."""
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from triton_local.runtime import Mount
+from triton_operator.names import Body
+
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - folders there are made anew for each pod
+"""Where volumes of medium Memory lie."""
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where what a pod names lies; each raises LookupError if it is not there."""
+
+    claim: Callable[[str], Path]
+    """The folder of a PersistentVolumeClaim."""
+    config_map: Callable[[str], Mapping[str, str]]
+    """The data of a ConfigMap."""
+    secret: Callable[[str], Path]
+    """The folder with the files of a Secret."""
+
+
+class Volumes:
+    """The volumes of one pod."""
+
+    def __init__(self, storage: Storage, folder: Path, volumes: list[Body]) -> None:
+        """``folder``: the pod's own; its name is that of the pod. Raises LookupError, OSError."""
+        self._storage = storage
+        self._folder = folder / "volumes"
+        self._memory = SHARED_MEMORY / f"triton-local-{folder.name}"
+        self._places = {each["name"]: self._place(each) for each in volumes}
+
+    def mounts(self, container: Body) -> tuple[Mount, ...]:
+        """Return what a container mounts, a folder before what lies in it."""
+        mounted = sorted(container.get("volumeMounts", []), key=lambda each: PurePosixPath(each["mountPath"]).parts)
+        return tuple(self._mount(each) for each in mounted)
+
+    def remove(self) -> None:
+        """Remove what lies in memory."""
+        shutil.rmtree(self._memory, ignore_errors=True)
+
+    def _mount(self, mount: Body) -> Mount:
+        source = self._places[mount["name"]] / mount.get("subPath", "")
+        if not source.exists():
+            source.mkdir(parents=True)
+        return Mount(source, mount["mountPath"], mount.get("readOnly", False))
+
+    def _place(self, volume: Body) -> Path:
+        name: str = volume["name"]
+        if "persistentVolumeClaim" in volume:
+            return self._storage.claim(volume["persistentVolumeClaim"]["claimName"])
+        if "secret" in volume:
+            return self._storage.secret(volume["secret"]["secretName"])
+        in_memory = volume.get("emptyDir", {}).get("medium") == "Memory"
+        place = (self._memory if in_memory else self._folder) / name
+        place.mkdir(parents=True)
+        # As the kubelet makes it: containers of a pod may have other users.
+        place.chmod(0o777)
+        if "configMap" in volume:
+            _write(place, self._storage.config_map(volume["configMap"]["name"]), volume["configMap"].get("items", []))
+        elif "emptyDir" not in volume:
+            raise LookupError(f"volume {name} is of a kind that needs a cluster: {', '.join(volume.keys() - {'name'})}")
+        return place
+
+
+def _write(place: Path, data: Mapping[str, str], items: list[Body]) -> None:
+    """Write the keys of a ConfigMap, or those that the volume names, as files."""
+    for key, path in {each["key"]: each["path"] for each in items}.items() or {key: key for key in data}.items():
+        if key not in data:
+            raise LookupError(f"the ConfigMap has no key {key}")
+        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        (place / path).write_text(data[key], encoding="utf-8")

@@ -1,0 +1,158 @@
+"""Real containers of this machine's own programs: what a pod's containers see, and what its status says of them."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.local.pods import Cluster, a_container, an_owner, ended, of
+
+SIDECAR = {"restartPolicy": "Always"}
+EMPTY = {"name": "shared", "emptyDir": {}}
+SHARED = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    found = Cluster(tmp_path, {"texts": {"a": "of a", "b": "of b"}})
+    yield found
+    found.close()
+
+
+def test_containers_run_one_after_the_other_and_share_a_volume(cluster: Cluster) -> None:
+    first = a_container("first", "echo one >/shared/words", **SHARED)
+    second = a_container("second", "echo two >>/shared/words", **SHARED)
+    main = a_container("main", "cat /shared/words", **SHARED)
+    status = cluster.run(an_owner(first, second, main=main, volumes=[EMPTY]))
+    assert status["phase"] == "Succeeded"
+    assert cluster.log("main") == "one\ntwo\n"
+    assert [ended(status, name) for name in ("first", "second", "main")] == [(0, "")] * 3
+
+
+def test_after_a_container_that_failed_no_other_starts(cluster: Cluster) -> None:
+    first = a_container("first", "echo of it >/dev/termination-log; exit 42")
+    status = cluster.run(an_owner(first, main=a_container("main", "true")))
+    assert status["phase"] == "Failed"
+    assert ended(status, "first") == (42, "of it\n")
+    assert of(status, "main")["state"] == {"waiting": {"reason": "PodInitializing"}}
+
+
+def test_a_sidecar_counts_once_its_startup_probe_succeeds_and_ends_last(cluster: Cluster) -> None:
+    script = "trap 'echo over; exit 0' TERM; sleep 1; touch /shared/up; while true; do sleep 0.05; done"
+    probe = {"exec": {"command": ["sh", "-c", "until test -e /shared/up; do sleep 0.05; done"]}, "timeoutSeconds": 600}
+    server = a_container("server", script, startupProbe=probe, **SIDECAR, **SHARED)
+    main = a_container("main", "test -e /shared/up && echo up", **SHARED)
+    status = cluster.run(an_owner(server, main=main, volumes=[EMPTY]))
+    assert status["phase"] == "Succeeded"
+    assert cluster.log("main") == "up\n"
+    assert cluster.log("server") == "over\n"
+    assert of(status, "server")["restartCount"] == 0
+
+
+def test_a_container_sees_its_files_and_volumes_and_nothing_else(cluster: Cluster) -> None:
+    claim = {"name": "claim", "persistentVolumeClaim": {"claimName": "models"}}
+    texts = {"name": "texts", "configMap": {"name": "texts", "items": [{"key": "b", "path": "folder/c"}]}}
+    (cluster.folder / "claims" / "models" / "ocr").mkdir(parents=True)
+    (cluster.folder / "claims" / "models" / "ocr" / "file").write_text("of the claim")
+    mounts = [
+        {"name": "claim", "mountPath": "/source", "subPath": "ocr", "readOnly": True},
+        {"name": "texts", "mountPath": "/texts", "readOnly": True},
+    ]
+    script = "cat /source/file /texts/folder/c; ls /; id -u; ls /proc | grep -c '^[0-9]'; touch /source/new"
+    status = cluster.run(an_owner(main=a_container("main", script, volumeMounts=mounts), volumes=[claim, texts, EMPTY]))
+    assert status["phase"] == "Failed"
+    words = cluster.log("main")
+    assert "of the claimof b" in words
+    assert "home" not in words.split()
+    assert "var" not in words.split()
+    assert "1000" in words.split()
+    assert "Read-only file system" in words
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "touch /usr/planted",
+        "touch /planted",
+        "mount -t tmpfs none /tmp",
+        "cat /proc/1/environ | grep -q SECRET_OF_THE_ENGINE",
+        "python3 -c 'import os; os.setuid(0)'",
+        "python3 -c 'import os; os.sethostname(\"other\")'",
+    ],
+)
+def test_a_container_changes_nothing_and_gains_nothing(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    monkeypatch.setenv("SECRET_OF_THE_ENGINE", "1")
+    assert cluster.run(an_owner(main=a_container("main", script)))["phase"] == "Failed"
+
+
+def test_a_job_reaches_its_own_loopback_and_no_server_of_this_machine(cluster: Cluster) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        ask = f"python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 5)'"
+        assert cluster.run(an_owner(main=a_container("main", ask)))["phase"] == "Failed"
+        accepted = threading.Thread(target=server.accept, daemon=True)
+        accepted.start()
+        assert cluster.run(an_owner(main=a_container("main", ask), stage="measure"))["phase"] == "Succeeded"
+    program = "import socket; s = socket.create_server(('127.0.0.1', 8000)); socket.create_connection(s.getsockname())"
+    own = f'python3 -c "{program}"'
+    assert cluster.run(an_owner(main=a_container("main", own)))["phase"] == "Succeeded"
+
+
+def test_last_words_are_cut_as_a_kubelet_cuts_them_and_come_from_the_log_of_one_that_failed(cluster: Cluster) -> None:
+    long = a_container("long", "head -c 9000 /dev/zero | tr '\\0' a >/dev/termination-log")
+    silent = a_container("main", "seq 1000; exit 3", terminationMessagePolicy="FallbackToLogsOnError")
+    status = cluster.run(an_owner(long, main=silent))
+    assert ended(status, "long") == (0, "a" * 4096)
+    code, words = ended(status, "main")
+    assert code == 3
+    assert len(words) == 2048
+    assert words.endswith("999\n1000\n")
+
+
+def test_a_program_that_is_not_there_and_one_that_is_killed(cluster: Cluster) -> None:
+    absent = {"name": "main", "image": "system", "command": ["/usr/bin/absent"]}
+    assert of(cluster.run(an_owner(main=absent)), "main")["state"]["terminated"]["exitCode"] == 128
+    assert "absent" in cluster.log("main")
+    status = cluster.run(an_owner(main=a_container("main", "kill -9 $$")))
+    assert of(status, "main")["state"]["terminated"]["exitCode"] == 137
+
+
+def test_a_pod_ends_at_its_deadline(cluster: Cluster) -> None:
+    main = a_container("main", "exec sleep 600")
+    status = cluster.run(an_owner(main=main, activeDeadlineSeconds=1, terminationGracePeriodSeconds=1))
+    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+    assert of(status, "main")["state"]["terminated"]["exitCode"] == 143
+
+
+@pytest.mark.parametrize(
+    "volume", [{"configMap": {"name": "absent"}}, {"secret": {"secretName": "absent"}}, {"hostPath": {"path": "/"}}]
+)
+def test_a_volume_that_is_not_there_is_told(cluster: Cluster, volume: dict[str, object]) -> None:
+    mounted = a_container("main", "true", volumeMounts=[{"name": "v", "mountPath": "/v"}])
+    status = cluster.run(an_owner(main=mounted, volumes=[{"name": "v", **volume}]))
+    assert status["phase"] == "Failed"
+    assert status["message"]
+
+
+def test_a_server_is_ready_while_its_probe_says_so_and_starts_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triton_local.kubelet.FIRST_RESTART_SECONDS", 0.1)
+    ports = [{"name": "http", "containerPort": 18300}]
+    probe = {"httpGet": {"path": "/up", "port": "http"}, "periodSeconds": 1, "failureThreshold": 1}
+    script = "cd /shared; touch up; exec python3 -m http.server --bind 127.77.0.1 18300"
+    main = a_container("main", script, ports=ports, readinessProbe=probe, **SHARED)
+    pod = cluster.start(an_owner(main=main, kind="Deployment", volumes=[EMPTY]))
+    cluster.until(pod, ready=True)
+    shared = cluster.folder / "pods" / "a-pod-0" / "volumes" / "shared" / "up"
+    shared.unlink()
+    cluster.until(pod, ready=False, restartCount=0)
+    shared.touch()
+    cluster.until(pod, ready=True)
+    pod.end()
+    pod.join(60)
+    assert cluster.status(pod)["phase"] == "Succeeded"
