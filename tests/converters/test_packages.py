@@ -322,6 +322,14 @@ def test_an_index_that_refuses_everybody(index: PackageIndex) -> None:
     assert failure("compass\n").reason is Reason.SOURCE_ACCESS_DENIED
 
 
+@pytest.fixture
+def one_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between its usual six tries pip sleeps for eight seconds."""
+    usual = Index.environment
+    monkeypatch.setattr(Index, "environment", lambda index, home: {**usual(index, home), "PIP_RETRIES": "0"})
+
+
+@pytest.mark.usefixtures("one_try")
 def test_a_certificate_of_an_unknown_authority(index: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SOURCE_CA_BUNDLE")
     error = failure("compass\n")
@@ -330,6 +338,7 @@ def test_a_certificate_of_an_unknown_authority(index: PackageIndex, monkeypatch:
     assert "sources.caBundle" in error.message
 
 
+@pytest.mark.usefixtures("one_try")
 def test_an_index_that_does_not_answer(index: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "https://127.0.0.1:9/simple")
     error = failure("compass\n")

@@ -198,7 +198,7 @@ def test_a_step_that_hangs_holds_its_own_model_alone(repository: Path, start: Ca
     server = wait_ready(start(repository, "--model-control-mode=explicit", *models, COMPLETE))
     assert answered(server, "ending", 16, timeout=2) == "Deadline Exceeded"
     with ThreadPoolExecutor(1) as threads:
-        threads.submit(answered, server, "ending", 16, timeout=20)
+        threads.submit(answered, server, "ending", 16, timeout=10)
         assert server.reaches("nv_inference_pending_request_count", "ending", 1), "which TritonRequestsHang counts"
         assert answered(server, "faulty", 0) == ""
     assert server.is_ready()

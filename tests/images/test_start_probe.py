@@ -128,7 +128,7 @@ def test_a_slow_server_is_waited_for(tmp_path: Path, how: str) -> None:
         if how == "compute":
             starving.start()
         with pytest.raises(subprocess.TimeoutExpired):
-            server.probe.wait(4 * PATIENCE_SECONDS)
+            server.probe.wait(2 * PATIENCE_SECONDS)
         server.let_go()
         assert server.probe.wait(START_SECONDS) == 0
         done.set()

@@ -199,8 +199,6 @@ def test_a_soak_that_is_held_is_gone_back_from(soaked_once: Cluster) -> None:
     key = active(cluster)
     promoted(cluster, a_narrower_batch())
     clients(cluster).rate = 0
-    for _ in cluster.passes(2000):
-        if soaked(cluster)[1] == "RolloutHeld":
-            break
-    assert (soaked(cluster)[1], active(cluster) != key) == ("RolloutHeld", True)
+    cluster.until(lambda _: soaked(cluster)[1] == "RolloutHeld", 2000)
+    assert active(cluster) != key
     assert rollback_revision(seen(cluster), None) == key

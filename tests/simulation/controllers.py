@@ -100,9 +100,10 @@ class Controllers(Kubelet):
 
     def _step_server(self, deployment: Body) -> int:
         wanted = deployment["spec"]["replicas"]
+        pods = self._pods(deployment)
+        before = [each["status"] for each in (deployment, *pods)]
         # The controller ends first what does not answer.
-        pods = sorted(self._pods(deployment), key=lambda pod: not self._is_ready(pod))
-        for pod in pods[wanted:]:
+        for pod in sorted(pods, key=lambda pod: not self._is_ready(pod))[wanted:]:
             del self.objects["Pod", pod["metadata"]["name"]]
         refused = self.gpu_quota and len(pods) < wanted and self._is_full(deployment["spec"]["template"]["spec"])
         for _ in range(0 if refused else wanted - len(pods)):
@@ -112,17 +113,17 @@ class Controllers(Kubelet):
                 self._schedule(pod)
         starts = self.starts(deployment["metadata"]["name"])
         ready = sum(self._is_ready(pod) for pod in self._pods(deployment)) if starts else 0
-        before = deployment["status"]
         # Once all pods were ready, the controller keeps saying so.
         done = [{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}]
+        kept = deployment["status"].get("conditions", [])
         deployment["status"] = {
             "observedGeneration": deployment["metadata"]["generation"],
             "replicas": len(self._pods(deployment)),
             "updatedReplicas": wanted,
             "readyReplicas": ready,
-            "conditions": (done if ready == wanted else _but_for(before.get("conditions", []))) + QUOTA * refused,
+            "conditions": (done if ready == wanted else _but_for(kept)) + QUOTA * refused,
         }
-        return int(deployment["status"] != before)
+        return int([each["status"] for each in (deployment, *self._pods(deployment))] != before)
 
     def _is_ready(self, pod: Body) -> bool:
         return pod["status"]["phase"] == "Running" and pod["metadata"]["name"] not in self.unready

@@ -91,6 +91,8 @@ class Objects:
     host_holder: str = ""
     """Another object, NAMESPACE/NAME, that has the host name of the route; empty: none has."""
     now: datetime = datetime(2026, 11, 21, tzinfo=UTC)
+    due: datetime | None = None
+    """When the operator makes its next pass even if nothing changes; None: it makes none."""
     uid: str = "uid-0"
     born: str = "2026-11-20T00:00:00Z"
     """When the TritonDeployment was made."""

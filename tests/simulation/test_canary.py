@@ -41,15 +41,19 @@ class Gateway:
         """The shares of the preview Service, each time that it changed."""
 
     def run(self, steps: int) -> None:
-        for _ in self.cluster.passes(steps):
+        changes = 1
+        for _ in range(steps):
+            self.cluster.act_on(changes)
             self.look()
+            changes = self.cluster.step()
 
     def settle(self) -> None:
-        quiet = 0
+        quiet, changes = 0, 1
         for _ in range(400):
-            changes = self.cluster.act()
+            writes = self.cluster.act_on(changes)
             self.look()
-            quiet = quiet + 1 if changes + self.cluster.step() == 0 else 0
+            changes = self.cluster.step()
+            quiet = quiet + 1 if writes + changes == 0 else 0
             if quiet == 2 and self.cluster.intent().requeue_after is None:
                 return
         raise AssertionError(f"no end: {self.cluster.status['conditions']}")

@@ -50,8 +50,7 @@ def test_what_stays_missing_is_told_and_looked_for_ever_more_seldom(stage: str) 
     cluster = a_deployment().one_candidate().cluster()
     cluster.scripts = gone(stage)
     told = set()
-    for _ in range(300):
-        cluster.run(1)
+    for _ in cluster.steps(300):
         told.add((cluster.condition("Stalled")["status"], GONE.message in cluster.condition("Ready")["message"]))
     assert ("True", True) in told
     assert 3 <= cluster.started("source") < 10
@@ -67,8 +66,7 @@ def test_what_stays_missing_stops_what_serves_twice_at_most() -> None:
     cluster.scripts = gone("measure")
     cluster.edit(serving=OTHER_SERVER)
     stops, before = 0, 1
-    for _ in range(300):
-        cluster.run(1)
+    for _ in cluster.steps(300):
         stops, before = stops + (before > 0 and replicas(cluster)[old] == 0), replicas(cluster)[old]
     assert (stops <= 2, replicas(cluster)[old]) == (True, 1)
     assert cluster.condition("PerformanceMeasured")["reason"] == "InputMissing"

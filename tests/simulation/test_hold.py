@@ -52,11 +52,7 @@ def told(cluster: Cluster) -> list[str]:
 
 def reached(cluster: Cluster, reason: str) -> None:
     """Go on until the soak has the reason."""
-    for _ in range(1500):
-        if soaked(cluster)[1] == reason:
-            return
-        cluster.run(1)
-    raise AssertionError(f"not {reason}: {soaked(cluster)}")
+    cluster.until(lambda _: soaked(cluster)[1] == reason, 1500)
 
 
 def test_without_traffic_a_soak_is_held_and_a_person_is_told_once(cluster: Cluster) -> None:

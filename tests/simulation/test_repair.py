@@ -65,8 +65,7 @@ def test_a_server_that_runs_stays_until_the_repair_serves() -> None:
     cluster.damaged = saying([first])
     restart(cluster)
     conditions, pods = set(), set()
-    for _ in range(200):
-        cluster.run(1)
+    for _ in cluster.steps(200):
         if cluster.serving() != old:
             break
         conditions.add(cluster.condition("Available")["status"])

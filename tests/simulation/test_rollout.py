@@ -274,8 +274,7 @@ def test_where_no_gpu_is_free_the_old_server_makes_way_and_the_status_says_so(on
     old = one_gpu.serving()
     one_gpu.edit(serving=OTHER_SERVER)
     said = set()
-    for _ in range(60):
-        one_gpu.run(1)
+    for _ in one_gpu.steps(60):
         said.add(one_gpu.condition("Available")["reason"])
         if replicas(one_gpu).get(old or "") == 0 and one_gpu.serving() == old:
             assert one_gpu.condition("Available")["reason"] == "NoSpareGpu"
@@ -339,10 +338,7 @@ def answering(cluster: Cluster) -> int:
 
 def seen_until_settled(cluster: Cluster) -> list[tuple[int, str]]:
     """After each step: how many pods answered, and what Available said."""
-    seen = []
-    for _ in range(120):
-        cluster.run(1)
-        seen.append((answering(cluster), cluster.condition("Available")["message"]))
+    seen = [(answering(cluster), cluster.condition("Available")["message"]) for _ in cluster.steps(120)]
     cluster.settle()
     return seen
 

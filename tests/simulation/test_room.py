@@ -31,8 +31,7 @@ def one_gpu() -> Cluster:
 def longest_outage(cluster: Cluster, steps: int) -> int:
     """Seconds in a row in which nothing answered."""
     longest = now = 0
-    for _ in range(steps):
-        cluster.run(1)
+    for _ in cluster.steps(steps):
         now = 0 if answering(cluster) else now + 2
         longest = max(longest, now)
     return longest
@@ -41,11 +40,8 @@ def longest_outage(cluster: Cluster, steps: int) -> int:
 def until_it_made_way(cluster: Cluster) -> str:
     """Passes and steps until the active server has no replicas; its name."""
     old = cluster.serving() or ""
-    for _ in range(60):
-        cluster.run(1)
-        if replicas(cluster).get(old) == 0:
-            return old
-    raise AssertionError("it made no way")
+    cluster.until(lambda _: replicas(cluster).get(old) == 0, 60)
+    return old
 
 
 def test_a_suspended_roll_out_gives_the_gpu_back_and_goes_on_later(one_gpu: Cluster) -> None:
@@ -255,8 +251,7 @@ def test_pods_that_are_not_ready_make_way_before_the_last_that_answers() -> None
     cluster.unready = {pod["metadata"]["name"] for pod in cluster.pods_of(old)[1:]}
     cluster.edit(serving={**EDITED, "replicas": 4})
     kept = 4
-    for _ in range(SHORT):
-        cluster.run(1)
+    for _ in cluster.steps(SHORT):
         assert answering(cluster) > 0
         kept = min(kept, replicas(cluster).get(old, 4))
     assert kept == 2
@@ -300,10 +295,7 @@ def test_fewer_replicas_in_the_middle_of_an_exchange_end_no_last_server() -> Non
     old = cluster.serving() or ""
     cluster.starts = lambda name: name == old
     cluster.edit(serving={**EDITED, "replicas": 3})
-    for _ in range(60):
-        cluster.run(1)
-        if replicas(cluster)[old] == 1:
-            break
+    cluster.until(lambda _: replicas(cluster)[old] == 1, 60)
     cluster.edit(serving={**EDITED, "replicas": 1})
     assert longest_outage(cluster, SHORT) == 0
 

@@ -1,5 +1,6 @@
 """Evaluates the CRD's CEL rules with cel-python."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -56,8 +57,12 @@ def _holds(rule: str, given: Any) -> bool:
 
 @cache
 def _program(rule: str) -> celpy.Runner:
-    environment = celpy.Environment()
-    return environment.program(environment.compile(rule), functions={"isCIDR": _is_cidr})
+    """Return the rule as Python, which takes a third of the interpreter's time, but knows no function of ours."""
+    runner = celpy.InterpretedRunner if "isCIDR(" in rule else celpy.CompiledRunner
+    environment = celpy.Environment(runner_class=runner)
+    # What `has` answers in Python is no bool of CEL, which the operators want; what `==` answers is one.
+    tree = environment.compile(re.sub(r"\bhas\([^()]*\)", r"(\g<0> == true)", rule))
+    return environment.program(tree, functions={"isCIDR": _is_cidr})
 
 
 def _is_cidr(text: celpy.celtypes.StringType) -> celpy.celtypes.BoolType:
