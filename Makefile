@@ -10,7 +10,7 @@ export PYTHONPYCACHEPREFIX := $(CACHE)/pycache
 unexport PYTHONDONTWRITEBYTECODE
 export MYPY_CACHE_DIR := $(CACHE)/mypy
 export RUFF_CACHE_DIR := $(CACHE)/ruff
-export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/converters:$(CURDIR)/plugin:$(CURDIR)
+export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/converters:$(CURDIR)/plugin:$(CURDIR)/local:$(CURDIR)
 
 LOCK_IMAGE := uv pip compile -q --python-version 3.13 --python-platform x86_64-manylinux_2_40 --generate-hashes --no-header
 
