@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_summary(found))
     if options.output:
         options.output.write_text(_document(done), encoding="utf-8")
-    return 0 if all(each.rows for each in done) else 1
+    return 1 if any(each.ended for each in done) else 0
 
 
 def _summary(found: Rates) -> str:
