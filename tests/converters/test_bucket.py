@@ -172,6 +172,23 @@ def test_another_version_begins_anew(models: Bucket, monkeypatch: pytest.MonkeyP
     assert files(download("s3://models/model.bin")) == {"model.bin": b"x" * 100_000}
 
 
+def test_a_process_that_is_killed_as_another_version_begins_leaves_no_bytes_of_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = partial.Partial(tmp_path, "s3://models/model.bin", "model.bin")
+    file.write([b"old"], '"1"', 0, None)
+    write = Path.write_text
+
+    def killed(path: Path, *args: Any, **kw: Any) -> int:
+        write(path, *args, **kw)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_text", killed)
+    with pytest.raises(KeyboardInterrupt):
+        file.write([b"new"], '"2"', 0, None)
+    assert file.have() == ('"2"', 0)
+
+
 def test_a_public_bucket_needs_no_keys(models: Bucket) -> None:
     with_secret(AWS_ENDPOINT_URL=models.url)
     error = failure()

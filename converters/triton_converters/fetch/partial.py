@@ -51,9 +51,13 @@ class Partial:
         total = self.listed if total is None else total
         if total is not None:
             check_room(self.place, total - _size(part))
+        if not start:
+            # Another version's bytes must be gone before the new tag is there: a killed process may stop in between.
+            self.forget()
+            part.write_bytes(b"")
         (self.place / STATE).write_text(json.dumps({"url": self.url, "tag": tag}), encoding="utf-8")
         progress = Progress(self.place, name, start, total)
-        with part.open("r+b" if start else "wb") as file:
+        with part.open("r+b") as file:
             file.seek(start)
             try:
                 for chunk in chunks:
