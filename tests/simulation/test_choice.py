@@ -483,3 +483,14 @@ def test_the_condition_and_the_status_tell_the_same_row_whatever_sweep_is_ranked
     assert cluster.condition("PerformanceMeasured")["message"].startswith("1400 inferences/s, p99Latency 4000us at ")
     serving = cluster.status["serving"]
     assert (serving["throughput"], serving["p99Latency"]) == ("1400.0", "4ms")
+
+
+def test_who_approved_nothing_is_not_told_that_the_approved_candidate_breaks_a_constraint(pair: Cluster) -> None:
+    """Both are as far from the bound, so the one that served is kept, and then breaks it."""
+    fp16, fp32 = Script(speed=EQUAL["onnx-fp16"] * 1.15, p99=8000), Script(p99=8000)
+    pair.scripts = lambda stage, name, _: Script() if stage != "profile" else fp16 if name == "onnx-fp16" else fp32
+    pair.edit(another_source(), selection={"constraints": {"p99Latency": "4ms"}})
+    pair.settle()
+    message = pair.condition("Selected")["message"]
+    assert "no candidate meets every constraint" in message
+    assert "approved" not in message

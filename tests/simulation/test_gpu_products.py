@@ -4,7 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from tests.simulation.answers import Script, when
 from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import a_model, candidate
 from tests.simulation.test_cut_answers import long_profiles
 from tests.states.deployment import a_deployment
 from triton_operator.observed.gpu import NodeGpu, gpu_of
@@ -43,6 +45,17 @@ def test_figures_of_two_products_are_not_ranked() -> None:
     cluster.edit(gpu={"product": A100})
     cluster.settle()
     assert cluster.condition("Ready")["status"] == "True"
+
+
+def test_what_serves_stays_chosen_where_another_product_measured_a_worse_one() -> None:
+    cluster = on_nodes({"onnx-fp32": node(A100)}, models=[a_model(candidates=[candidate("onnx-fp32")])])
+    cluster.nodes = {"onnx-fp32": node(A100), "ts-script-fp32": node(L4)}
+    cluster.scripts = when("profile", Script(speed=0.5), "ts-script-fp32")
+    cluster.edit(models=[a_model(candidates=[candidate("onnx-fp32"), candidate("ts-script-fp32")])])
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    assert cluster.status["serving"]["candidate"] == "onnx-fp32"
+    assert cluster.candidate("ts-script-fp32")["rank"] == 2
 
 
 def test_the_status_names_the_product_and_the_driver_that_the_node_has() -> None:

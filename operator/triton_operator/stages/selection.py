@@ -108,12 +108,13 @@ def _measure_all_again(context: Context, attempts: Sequence[Attempt], decision: 
 def _decide(context: Context, ranking: _Ranking) -> _Decision:
     """Decide between the candidates by the approval, by the active candidate, and by the constraints."""
     selection = context.spec.selection
-    if selection.approval == "Manual" and selection.approved_revision:
-        decision = _decide_approved(context, ranking, selection.approved_revision)
+    approved = selection.approved_revision if selection.approval == "Manual" else None
+    if approved:
+        decision = _decide_approved(context, ranking, approved)
     else:
         decision = (
             _keep_active(context, ranking)
-            or _across_products(ranking)
+            or _across_products(context, ranking)
             or _Decision(ranking.best, Reason.SELECTED, _lead_words(context, ranking))
         )
     choice = decision.choice
@@ -128,7 +129,7 @@ def _decide(context: Context, ranking: _Ranking) -> _Decision:
                 f"no candidate meets every constraint; the closest is {violation}; relax the constraint, add"
                 " candidates, or set spec.selection.fallback: Closest"
             )
-            if choice is not ranking.best:
+            if approved:
                 message = (
                     f"the approved candidate breaks a constraint: {violation}; approve another candidate or relax it"
                 )
@@ -177,10 +178,7 @@ def _keep_active(context: Context, ranking: _Ranking) -> _Decision | None:
     """
     minimum = context.spec.selection.min_improvement_percent
     best = ranking.best
-    active = context.triton_deployment.status.active
-    current = ranking.of_revision(context.active_revision)
-    if current is None and active is not None and context.active_server is not None:
-        current = ranking.named(active.candidate)
+    current = _active(context, ranking)
     if not minimum or current is None or current.name == best.name or current.distance > best.distance:
         return None
     best_profile, current_profile = (ranking.attempts[each.name].profile for each in (best, current))
@@ -190,15 +188,29 @@ def _keep_active(context: Context, ranking: _Ranking) -> _Decision | None:
     gain = improvement(best, current)
     if gain >= minimum and not obstacles:
         return None
-    objection = f"only {gain:.1f} % better, and spec.selection.minImprovementPercent is {minimum}"
+    objection = f"only {max(gain, 0.0):.1f} % better, and spec.selection.minImprovementPercent is {minimum}"
     if obstacles:
         objection = f"not comparable with it: {obstacles[0]}"
     message = f"{_figures_words(context, current)}; the active candidate is kept: {best.name} is {objection}"
     return _Decision(current, Reason.KEPT, message)
 
 
-def _across_products(ranking: _Ranking) -> _Decision | None:
-    """Choose none of candidates that were measured on different GPUs; None: all were measured on one product."""
+def _active(context: Context, ranking: _Ranking) -> RankedCandidate | None:
+    """Return the candidate that serves, or the one of its name from another source; None: neither is ranked."""
+    active = context.triton_deployment.status.active
+    current = ranking.of_revision(context.active_revision)
+    if current is None and active is not None and context.active_server is not None:
+        return ranking.named(active.candidate)
+    return current
+
+
+def _across_products(context: Context, ranking: _Ranking) -> _Decision | None:
+    """Choose none of candidates that were measured on different GPUs.
+
+    None: all were measured on one product, or the best one serves already, so that there is nothing to choose.
+    """
+    if (current := _active(context, ranking)) is not None and current.name == ranking.best.name:
+        return None
     profiles = {choice.name: ranking.attempts[choice.name].profile for choice in ranking.choices}
     products = {name: profile.environment.gpu_product for name, profile in profiles.items() if profile is not None}
     if len(set(filter(None, products.values()))) <= 1:
