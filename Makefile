@@ -237,7 +237,7 @@ test-tensorflow: venv ## Test the TensorFlow converters inside the converter-ten
 	$(call test_converters,converter-tensorflow,tensorflow)
 
 test-images: venv ## Test tritonserver's backends, the gates and perf_analyzer on real servers
-	pytest -m images tests/images tests/profile
+	pytest -m images tests/images tests/profile tests/local
 
 # Somebody else's cluster is neither started nor removed.
 test-cluster: venv ## Test the development cluster: up, down, killed, up again

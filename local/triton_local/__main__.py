@@ -21,14 +21,15 @@ from triton_local.objects import Objects
 from triton_local.volumes import Storage
 from triton_operator.names import KIND, Body
 from triton_operator.settings import Settings
+from triton_plugin.drafting.validation.validate import check
 
-CONVERTER, SERVER = "triton-operator.local/converter:1", "triton-operator.local/tritonserver:1"
-"""The images of an object that names none."""
+CONVERTER, SERVER = "triton-operator.local/converter", "triton-operator.local/tritonserver"
+"""The repositories of the images of an object that names none."""
 IMAGES = Path("~/.cache/triton-operator/unpacked").expanduser()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the object of a file until it rests; return the exit status."""
+    """Run the object of a file until it rests; return the exit status: 2 if the file cannot be run."""
     parser = argparse.ArgumentParser(prog="python3 -m triton_local", description=__doc__)
     parser.add_argument("file", type=Path, help="YAML with one TritonDeployment, and the ConfigMaps that it names")
     parser.add_argument("--state", type=Path, required=True, help="folder that keeps all; the same one goes on")
@@ -38,17 +39,45 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--images", type=Path, default=IMAGES, help="folder of unpacked images; default: %(default)s")
     options = parser.parse_args(argv)
     options.state.mkdir(parents=True, exist_ok=True)
-    bodies = [each for each in yaml.safe_load_all(options.file.read_text(encoding="utf-8")) if each]
-    (desired,) = [each for each in bodies if each["kind"] == KIND]
-    images = Images(options.images, {CONVERTER: options.converter, SERVER: options.server})
-    body = run(desired, bodies, options.state, {name: Path(folder) for name, folder in options.claim}, images)
+    images = Images(options.images)
+    try:
+        desired, config_maps = read(options.file)
+        names = images.add(CONVERTER, options.converter), images.add(SERVER, options.server)
+        Box().sandbox("trial", os.geteuid() or 1000, "127.0.0.1", alone=True).close()
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    settings = Settings(*names, names[0], allowed_python_steps=True)
+    claims = {name: Path(folder) for name, folder in options.claim}
+    body = run(desired, config_maps, options.state, claims, images, settings)
     return 0 if _conditions(body).get("Ready", {}).get("status") == "True" else 1
 
 
-def run(desired: Body, bodies: Sequence[Body], state: Path, claims: Mapping[str, Path], images: Images) -> Body:
-    """Run an object until it rests, and return it with its status. ``bodies``: it, and what its file has besides."""
-    objects = Objects(state / "objects.json", desired, nodes={}, event=lambda _: None)
-    given = {each["metadata"]["name"]: each["data"] for each in bodies if each["kind"] == "ConfigMap"}
+def read(file: Path) -> tuple[Body, Mapping[str, Mapping[str, str]]]:
+    """Return the TritonDeployment of a file, and the data of its ConfigMaps by their names.
+
+    Raises OSError, YAMLError, and ValueError for an object that an API server would refuse.
+    """
+    bodies = [each for each in yaml.safe_load_all(file.read_text(encoding="utf-8")) if isinstance(each, dict)]
+    found = [each for each in bodies if each.get("kind") == KIND]
+    if len(found) != 1:
+        raise ValueError(f"{file} has {len(found)} objects of kind {KIND}; it needs one")
+    if faults := [str(each) for each in check(found[0])]:
+        raise ValueError("\n".join(f"{file}: {each}" for each in faults))
+    maps = {each["metadata"]["name"]: each.get("data") or {} for each in bodies if each.get("kind") == "ConfigMap"}
+    return found[0], maps
+
+
+def run(
+    desired: Body,
+    config_maps: Mapping[str, Mapping[str, str]],
+    state: Path,
+    claims: Mapping[str, Path],
+    images: Images,
+    settings: Settings,
+) -> Body:
+    """Run an object until it rests, and return it with its status."""
+    objects = Objects(state / "objects.json", desired, nodes={}, event=_tell)
 
     def claim(name: str) -> Path:
         folder = claims.get(name) or state / "claims" / name
@@ -56,13 +85,13 @@ def run(desired: Body, bodies: Sequence[Body], state: Path, claims: Mapping[str,
         return folder
 
     def config_map(name: str) -> Mapping[str, str]:
-        found = objects.find("ConfigMap", name) or {"data": given.get(name)}
-        if found["data"] is None:
-            raise LookupError(f"there is no ConfigMap {name}; add it to the file of the object")
-        return dict(found["data"])
+        own = objects.find("ConfigMap", name)
+        if own is None and name not in config_maps:
+            raise LookupError(f'configmap "{name}" not found')
+        return dict(own["data"]) if own is not None else config_maps[name]
 
     def secret(name: str) -> Path:
-        raise LookupError(f"there is no Secret {name}")
+        raise LookupError(f'secret "{name}" not found')
 
     def hosts() -> Mapping[str, str]:
         return machine.services()
@@ -70,11 +99,15 @@ def run(desired: Body, bodies: Sequence[Body], state: Path, claims: Mapping[str,
     storage = Storage(claim, config_map, secret)
     node = Node(os.uname().nodename, state / "pods", Box(), storage, images.image, hosts)
     machine = Machine(node, objects)
-    settings = Settings(CONVERTER, SERVER, CONVERTER, allowed_python_steps=True)
     try:
         return Engine(objects, machine, settings).run(_is_over, _Story())
     finally:
         machine.close()
+
+
+def _tell(event: Body) -> None:
+    if event["type"] == "Warning":
+        print(f"          {event['reason']}: {event['message']}", flush=True)
 
 
 class _Story:

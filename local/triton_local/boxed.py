@@ -25,7 +25,7 @@ class BoxSandbox:
         if self._pod.stdout.readline().strip() != b"ready":
             _, words = self._pod.communicate()
             last = words.decode(errors="replace").strip().rpartition("\n")[2]
-            raise OSError(f"this machine refuses namespaces to an ordinary user ({last}); type --unboxed to go without")
+            raise OSError(f"this machine refuses namespaces to an ordinary user: {last}")
 
     def start(self, program: Program) -> "subprocess.Popen[bytes]":
         """Start a container's program."""

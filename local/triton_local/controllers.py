@@ -14,6 +14,9 @@ LONGEST_BACKOFF = timedelta(minutes=10)
 """The pause before the next pod of a Job, which doubles with each one that failed: the Job controller's
 DefaultJobPodFailureBackOff and MaxJobPodFailureBackOff."""
 
+PROGRESS_SECONDS = 600
+"""How long a Deployment may take until its pods are ready, where it says nothing: progressDeadlineSeconds."""
+
 
 @dataclass(frozen=True)
 class Start:
@@ -60,18 +63,34 @@ def job_status(job: Body, over: Over, at: str) -> Body:
     return {**job["status"], "conditions": [{**condition, "lastTransitionTime": at}]}
 
 
-def deployment_status(deployment: Body, pods: Sequence[Body]) -> Body:
+def deployment_status(deployment: Body, pods: Sequence[Body], now: datetime) -> Body:
     """Return the status of a Deployment with these pods. Once all were ready, it keeps saying so."""
     wanted = deployment["spec"]["replicas"]
     ready = sum(is_ready(pod) for pod in pods)
-    done = [{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}]
+    generation = deployment["metadata"]["generation"]
+    known = next(iter(deployment["status"].get("conditions", [])), None)
+    same = known is not None and deployment["status"]["observedGeneration"] == generation
+    if ready >= wanted:
+        done = _progress("True", "NewReplicaSetAvailable", now)
+        known = known if known is not None and known["reason"] == done["reason"] else done
+    elif known is None or (not same and known["reason"] == "ProgressDeadlineExceeded"):
+        known = _progress("True", "ReplicaSetUpdated", now)
+    elif known["reason"] == "ReplicaSetUpdated" and now - _time(known["lastUpdateTime"]) > timedelta(
+        seconds=deployment["spec"].get("progressDeadlineSeconds", PROGRESS_SECONDS)
+    ):
+        known = _progress("False", "ProgressDeadlineExceeded", now)
     return {
-        "observedGeneration": deployment["metadata"]["generation"],
+        "observedGeneration": generation,
         "replicas": len(pods),
         "updatedReplicas": len(pods),
         "readyReplicas": ready,
-        "conditions": done if ready >= wanted else deployment["status"].get("conditions", []),
+        "conditions": [known],
     }
+
+
+def _progress(status: str, reason: str, now: datetime) -> Body:
+    at = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {"type": "Progressing", "status": status, "reason": reason, "lastUpdateTime": at}
 
 
 def is_ready(pod: Body) -> bool:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from uuid import uuid4
 
 from triton_local import controllers
 from triton_local.kubelet import Node, Pod
@@ -32,7 +33,6 @@ class Machine:
         self._pods: dict[str, tuple[str, Pod]] = {}
         """Each pod with its owner's uid, the oldest first, by its name."""
         self._numbers = itertools.count(os.getpid() % ADDRESSES)
-        self._serial = itertools.count()
 
     def look(self) -> None:
         """Let the controllers look at all that there is."""
@@ -88,7 +88,7 @@ class Machine:
             self._end(pod["metadata"]["name"], self._pods[pod["metadata"]["name"]][1])
         for _ in range(wanted - len(pods)):
             self._start(deployment)
-        status = controllers.deployment_status(deployment, self._of(deployment))
+        status = controllers.deployment_status(deployment, self._of(deployment), datetime.now(UTC))
         self._objects.set_status("Deployment", deployment["metadata"]["name"], status)
 
     def _of(self, owner: Body) -> list[Body]:
@@ -97,7 +97,7 @@ class Machine:
         return [body for name in own if (body := self._objects.find("Pod", name)) is not None]
 
     def _start(self, owner: Body) -> None:
-        name = f"{owner['metadata']['name']}-{next(self._serial)}"
+        name = f"{owner['metadata']['name']}-{uuid4().hex[:8]}"
         high, low = divmod(next(self._numbers) % ADDRESSES + 1, 256)
         pod = Pod(self._node, self._objects, owner, name, f"127.77.{high}.{low}")
         self._pods[name] = owner["metadata"]["uid"], pod

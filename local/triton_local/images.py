@@ -7,7 +7,7 @@ import tarfile
 import threading
 from collections.abc import Mapping
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from triton_local.runtime import Image, Mount
@@ -21,68 +21,118 @@ WHITEOUT, OPAQUE = ".wh.", ".wh..wh..opq"
 
 
 class Images:
-    """The images of an object, unpacked when they are first asked for."""
+    """Images by the digests of their configurations, each unpacked when it is first asked for."""
 
-    def __init__(self, folder: Path, archives: Mapping[str, Path]) -> None:
-        """``archives``: by an image's name, an archive of docker's format, whose name is another with other content."""
+    def __init__(self, folder: Path) -> None:
+        """``folder``: keeps what is unpacked, for all engines of the user."""
         self._folder = folder
-        self._archives = archives
+        self._archives: dict[str, Path] = {}
         self._lock = threading.Lock()
 
+    def add(self, repository: str, archive: Path) -> str:
+        """Add an archive of docker's format, and return the image's name, REPOSITORY@sha256:DIGEST.
+
+        Raises OSError, and ValueError for what is no such archive.
+        """
+        with _opened(archive) as whole:
+            _, config = _described(whole, archive)
+        name = f"{repository}@sha256:{sha256(config).hexdigest()}"
+        self._archives[name] = archive
+        return name
+
     def image(self, name: str) -> Image:
-        """Return what stands for an image. Raises LookupError for one that is not given, OSError, ValueError."""
-        named = {each.partition(":")[0]: (each, archive) for each, archive in self._archives.items()}
-        repository = name.partition("@")[0]
-        repository = repository if repository in named else repository.rpartition(":")[0]
-        if repository not in named:
-            raise LookupError(f"there is no image {name} on this machine")
-        _, archive = named[repository]
-        folder = self._folder / archive.stem
+        """Return what stands for an image. Raises LookupError for one that was not added; OSError, ValueError."""
+        if name not in self._archives:
+            raise LookupError(f"image {name} is not on this machine")
+        folder = self._folder / name.rpartition(":")[2]
         with self._lock:
             if not folder.exists():
-                unpack(archive, folder)
-        return unpacked(folder, repository)
+                unpack(self._archives[name], folder)
+        return unpacked(folder, name)
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack an archive of docker's format. Raises OSError, ValueError if it is none."""
-    temporary = folder.with_name(f".{folder.name}.tmp")
+    """Unpack an archive of docker's format, whole or not at all.
+
+    Raises OSError; ValueError if it is none, or has a name that leads out of the folder.
+    """
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
-        with tarfile.open(archive) as whole:
-            (manifest,) = json.load(cast(Any, whole.extractfile("manifest.json")))
-            config = json.load(cast(Any, whole.extractfile(manifest["Config"])))
-            for layer in manifest["Layers"]:
+        with _opened(archive) as whole:
+            layers, config = _described(whole, archive)
+            for layer in layers:
                 with tarfile.open(fileobj=whole.extractfile(layer)) as files:
-                    _add(files, temporary)
-    except (KeyError, TypeError, tarfile.TarError) as error:
+                    for member in files:
+                        _add(files, member, temporary.resolve())
+        (temporary / CONFIG).write_bytes(config)
+        if not folder.exists():
+            temporary.rename(folder)
+    except (KeyError, tarfile.TarError) as error:
         raise ValueError(f"{archive} is no archive of an image: {error}") from error
-    (temporary / CONFIG).write_text(json.dumps(config), encoding="utf-8")
-    temporary.rename(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _add(layer: tarfile.TarFile, root: Path) -> None:
-    """Put a layer's files over those of the layers below. What is no file, folder or link is left out."""
-    for member in layer:
-        name = Path(member.name).name
-        place = root / Path(member.name).parent
-        if name == OPAQUE:
-            shutil.rmtree(place, ignore_errors=True)
-            place.mkdir(parents=True)
-        elif name.startswith(WHITEOUT):
-            _remove(place / name.removeprefix(WHITEOUT))
-        elif member.isfile() or member.isdir() or member.islnk() or member.issym():
-            if not member.isdir() or not (root / member.name).is_dir():
-                _remove(root / member.name)
-            layer.extract(member, root, set_attrs=True, filter=_kept)
+def _opened(archive: Path) -> tarfile.TarFile:
+    try:
+        return tarfile.open(archive)
+    except tarfile.TarError as error:
+        raise ValueError(f"{archive} is no archive of an image: {error}") from error
 
 
-def _kept(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo:
-    """A member as it is unpacked: the engine's user owns it and may remove it; links lead within the image's root."""
-    tarfile.tar_filter(member.replace(linkname="") if member.issym() else member, path)
-    mode = member.mode | (0o700 if member.isdir() else 0o600)
-    return member.replace(mode=mode & 0o755, uid=os.geteuid(), gid=os.getegid(), uname="", gname="", deep=False)
+def _described(whole: tarfile.TarFile, archive: Path) -> tuple[list[str], bytes]:
+    """The names of the layers, the lowest first, and the configuration."""
+    try:
+        (manifest,) = json.load(cast(Any, whole.extractfile("manifest.json")))
+        return list(manifest["Layers"]), cast(Any, whole.extractfile(manifest["Config"])).read()
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"{archive} is no archive of an image: {error}") from error
+
+
+def _add(layer: tarfile.TarFile, member: tarfile.TarInfo, root: Path) -> None:
+    """Put a member of a layer over what the layers below have. What is no file, folder or link is left out."""
+    path = PurePosixPath(member.name)
+    if path.is_absolute() or ".." in path.parts:
+        raise ValueError(f"the image has a file {member.name!r}, which leads out of it")
+    if not path.name:
+        return
+    place = _within(root, path.parent) / path.name
+    if path.name == OPAQUE:
+        for each in place.parent.iterdir():
+            _remove(each)
+    elif path.name.startswith(WHITEOUT):
+        _remove(place.with_name(path.name.removeprefix(WHITEOUT)))
+    elif member.isdir():
+        if not place.is_dir() or place.is_symlink():
+            _remove(place)
+            place.mkdir()
+        place.chmod(member.mode & 0o755 | 0o700)
+    elif member.issym():
+        _remove(place)
+        place.symlink_to(member.linkname)
+    elif member.islnk():
+        target = PurePosixPath(member.linkname)
+        source = _within(root, target.parent) / target.name
+        _remove(place)
+        place.hardlink_to(source)
+    elif member.isfile():
+        _remove(place)
+        with place.open("xb") as file:
+            shutil.copyfileobj(cast(Any, layer.extractfile(member)), file)
+        place.chmod(member.mode & 0o755 | 0o600)
+
+
+def _within(root: Path, path: PurePosixPath) -> Path:
+    """A folder of the image, made if it is not there. Raises ValueError if a link leads out of the image."""
+    place = root
+    for part in path.parts:
+        place = (place / part).resolve()
+        if not place.is_relative_to(root):
+            raise ValueError(f"the image has a file below {str(path)!r}, which a link leads out of it")
+        place.mkdir(exist_ok=True)
+    return place
 
 
 def _remove(path: Path) -> None:
@@ -93,17 +143,14 @@ def _remove(path: Path) -> None:
 
 
 def unpacked(folder: Path, name: str) -> Image:
-    """Return an image that was unpacked into a folder. ``name``: its repository, for its ID. Raises OSError."""
-    config: Mapping[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    given = config["config"]
+    """Return an image that was unpacked into a folder. ``name``: with its digest. Raises OSError."""
+    config: Mapping[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))["config"]
     entries = [each for each in sorted(folder.iterdir()) if each.name not in OWN and each.name != CONFIG]
-    layers = ",".join(config["rootfs"]["diff_ids"])
-    digest = sha256(layers.encode()).hexdigest()
     return Image(
-        id=f"{name}@sha256:{digest}",
+        id=name,
         mounts=tuple(Mount(each, f"/{each.name}", read_only=True) for each in entries if not each.is_symlink()),
         links={f"/{each.name}": str(each.readlink()) for each in entries if each.is_symlink()},
-        environment=dict(each.split("=", 1) for each in given.get("Env") or ()),
-        entrypoint=tuple(given.get("Entrypoint") or ()),
-        directory=given.get("WorkingDir") or "/",
+        environment=dict(each.split("=", 1) for each in config.get("Env") or ()),
+        entrypoint=tuple(config.get("Entrypoint") or ()),
+        directory=config.get("WorkingDir") or "/",
     )

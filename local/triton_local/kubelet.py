@@ -20,6 +20,7 @@ from triton_local.status import GROUPS, PodStatus
 from triton_local.volumes import Storage, Volumes
 from triton_operator import names
 from triton_operator.names import Body
+from triton_operator.observed.pod import SERVER
 
 LOOK_SECONDS = 0.05
 """How often the end of a process is looked for."""
@@ -72,6 +73,8 @@ class Pod(threading.Thread):
         self._spec: Body = template["spec"]
         self.labels: Mapping[str, str] = template["metadata"]["labels"]
         self._uid = f"{owner['metadata']['uid']}-{name.rpartition('-')[2]}"
+        self._namespace: str = owner["metadata"]["namespace"]
+        self._objects = objects
         self._ending = threading.Event()
         self._deadline = time.monotonic() + self._spec.get("activeDeadlineSeconds", float("inf"))
         reference = {key: owner["metadata"][key] for key in ("name", "uid")}
@@ -90,16 +93,35 @@ class Pod(threading.Thread):
 
     def run(self) -> None:
         """Take it from its volumes to the end of its last process."""
+        self._folder.mkdir(parents=True)
         try:
-            self._folder.mkdir(parents=True)
             volumes = Volumes(self._node.storage, self._folder, self._spec.get("volumes", []))
         except (OSError, LookupError) as error:
-            self._status.set(phase="Failed", reason="MountFailed", message=str(error))
+            # As a kubelet, which tries again: what the volume lacks is in an Event, and the pod waits.
+            self._objects.add(self._event("FailedMount", f"MountVolume.SetUp failed: {error}"))
+            self._ending.wait(max(0.0, min(self._deadline - time.monotonic(), threading.TIMEOUT_MAX)))
             return
         try:
             self._with(volumes)
+        except Exception as error:
+            self._status.set(phase="Failed", reason="EngineFailed", message=repr(error))
+            raise
         finally:
             volumes.remove()
+
+    def _event(self, reason: str, message: str) -> Body:
+        about = {"kind": "Pod", "name": self.name, "uid": self._uid, "namespace": self._namespace}
+        now = now_text()
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{self.name}.{reason.lower()}", "namespace": self._namespace, "labels": {}},
+            "type": "Warning",
+            "reason": reason,
+            "message": message,
+            "involvedObject": about,
+            "lastTimestamp": now,
+        }
 
     def _with(self, volumes: Volumes) -> None:
         stage = self.labels.get(names.STAGE_LABEL)
@@ -107,16 +129,10 @@ class Pod(threading.Thread):
         alone = not (self._runs_for_good or downloads or stage in NETWORKED)
         user = self._spec["securityContext"]["runAsUser"]
         sidecars: list[threading.Thread] = []
-        try:
-            sandbox = self._node.runtime.sandbox(self.name, user, self._address, alone=alone)
-        except OSError as error:
-            self._status.set(phase="Failed", reason="SandboxFailed", message=str(error))
-            return
+        sandbox = self._node.runtime.sandbox(self.name, user, self._address, alone=alone)
         phase = "Failed"
         try:
             phase = self._containers(sandbox, volumes, sidecars)
-        except (OSError, LookupError) as error:
-            self._status.set(message=str(error))
         finally:
             self._ending.set()
             for each in sidecars:
@@ -140,6 +156,8 @@ class Pod(threading.Thread):
                 while not started.wait(LOOK_SECONDS):
                     if self._is_over():
                         return "Failed"
+            elif self._runs_for_good:
+                self._until_success(sandbox, volumes, container)
             elif self._once(sandbox, volumes, container) != 0:
                 return "Failed"
         (container,) = self._spec["containers"]
@@ -158,10 +176,22 @@ class Pod(threading.Thread):
         ``started``: is set once its startup probe succeeds.
         """
         pause = FIRST_RESTART_SECONDS
-        while not self._is_over():
-            self._once(sandbox, volumes, container, started)
-            if self._is_over():
-                return
+        try:
+            while not self._is_over():
+                self._once(sandbox, volumes, container, started)
+                if self._is_over():
+                    return
+                self._status.restarts(container["name"])
+                self._ending.wait(pause)
+                pause = min(LONGEST_RESTART_SECONDS, 2 * pause)
+        except Exception:
+            self._ending.set()
+            raise
+
+    def _until_success(self, sandbox: Sandbox, volumes: Volumes, container: Body) -> None:
+        """Run a container before a server, again after each failure."""
+        pause = FIRST_RESTART_SECONDS
+        while not self._is_over() and self._once(sandbox, volumes, container) != 0:
             self._status.restarts(container["name"])
             self._ending.wait(pause)
             pause = min(LONGEST_RESTART_SECONDS, 2 * pause)
@@ -170,10 +200,15 @@ class Pod(threading.Thread):
         self, sandbox: Sandbox, volumes: Volumes, container: Body, started: threading.Event = NOBODY_WAITS
     ) -> int:
         """Run a container to its end, and return its exit code."""
-        program = self._program(volumes, container)
+        name, began = container["name"], now_text()
+        try:
+            program = self._program(volumes, container)
+        except (LookupError, ValueError) as error:
+            self._status.of(name, state={"waiting": {"reason": "ErrImagePull", "message": str(error)}})
+            self._ending.wait(max(0.0, min(self._deadline - time.monotonic(), threading.TIMEOUT_MAX)))
+            return NOT_STARTED
         message = program.place / "termination-log"
         message.write_bytes(b"")
-        name, began = container["name"], now_text()
         try:
             process = sandbox.start(program)
         except OSError as error:
@@ -203,10 +238,14 @@ class Pod(threading.Thread):
         place = self._folder / container["name"]
         place.mkdir(exist_ok=True)
         hosts = place / "hosts"
-        names_of = {"localhost": "127.0.0.1", **self._node.hosts()}
+        # Servers share this machine's network, and each is at home at its own address, for its probe too.
+        own = self._address if self._runs_for_good else "127.0.0.1"
+        names_of = {"localhost": own, **self._node.hosts()}
         hosts.write_text("".join(f"{address} {host}\n" for host, address in names_of.items()), encoding="utf-8")
         environment = {each["name"]: self._value(each) for each in container.get("env", [])}
         arguments = [_expanded(each, environment) for each in container.get("args", [])]
+        if self._runs_for_good and container["name"] == SERVER:
+            arguments += [f"--{each}-address={self._address}" for each in ("http", "grpc", "metrics")]
         return Program(
             name=container["name"],
             image=image,

@@ -53,7 +53,9 @@ class Cluster:
         self.objects = Objects(folder / "objects.json", desired, {}, lambda _: None)
         secrets: dict[str, Path] = {}
         storage = Storage(self._claim, (config_maps or {}).__getitem__, secrets.__getitem__)
-        self.node = Node("a-node", folder / "pods", Box(), storage, lambda _: SYSTEM, lambda: {"digits": "127.77.0.9"})
+        self.node = Node(
+            "a-node", folder / "pods", Box(), storage, {"system": SYSTEM}.__getitem__, lambda: {"digits": "127.77.0.9"}
+        )
         self.pods: list[Pod] = []
 
     def _claim(self, name: str) -> Path:
@@ -63,7 +65,7 @@ class Cluster:
 
     def start(self, owner: Body) -> Pod:
         """Start a pod of that owner."""
-        pod = Pod(self.node, self.objects, owner, f"a-pod-{len(self.pods)}", "127.77.0.1")
+        pod = Pod(self.node, self.objects, owner, f"a-pod-{len(self.pods)}", f"127.77.0.{len(self.pods) + 1}")
         self.pods.append(pod)
         pod.start()
         return pod
@@ -81,6 +83,14 @@ class Cluster:
         assert found is not None
         status: Body = found["status"]
         return status
+
+    def event(self) -> Body:
+        """The first Event that comes."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not (found := self.objects.of_kind("Event")) and time.monotonic() < end:
+            time.sleep(0.05)
+        (event,) = found
+        return event
 
     def log(self, container: str, number: int = 0) -> str:
         """What a container printed."""

@@ -89,13 +89,32 @@ def a_server(ready: bool) -> Body:
     return {"metadata": {"name": "a"}, "status": {"phase": "Running", "containerStatuses": [{"ready": ready}]}}
 
 
+def reasons(deployment: Body, pods: list[Body], seconds: int = 0) -> list[str]:
+    """What the Deployment says of its progress so many seconds after it was made; it keeps that status."""
+    now = datetime.fromisoformat(BORN) + timedelta(seconds=seconds)
+    deployment["status"] = deployment_status(deployment, pods, now)
+    return [each["reason"] for each in deployment["status"]["conditions"]]
+
+
 def test_a_deployment_says_for_good_that_its_pods_were_ready() -> None:
     deployment: Body = {"metadata": {"generation": 3}, "spec": {"replicas": 2}, "status": {}}
-    deployment["status"] = deployment_status(deployment, [a_server(True), a_server(False)])
-    assert (deployment["status"]["readyReplicas"], deployment["status"]["conditions"]) == (1, [])
-    deployment["status"] = deployment_status(deployment, [a_server(True), a_server(True)])
-    assert deployment["status"]["readyReplicas"] == 2
-    assert [each["reason"] for each in deployment["status"]["conditions"]] == ["NewReplicaSetAvailable"]
-    deployment["status"] = deployment_status(deployment, [a_server(True)])
+    assert reasons(deployment, [a_server(True), a_server(False)]) == ["ReplicaSetUpdated"]
     assert deployment["status"]["readyReplicas"] == 1
-    assert [each["reason"] for each in deployment["status"]["conditions"]] == ["NewReplicaSetAvailable"]
+    assert reasons(deployment, [a_server(True), a_server(True)], 10) == ["NewReplicaSetAvailable"]
+    before = deployment["status"]
+    assert reasons(deployment, [a_server(True), a_server(True)], 20) == ["NewReplicaSetAvailable"]
+    assert deployment["status"] == before
+    assert reasons(deployment, [a_server(True)], 3000) == ["NewReplicaSetAvailable"]
+    assert deployment["status"]["readyReplicas"] == 1
+
+
+def test_a_deployment_that_does_not_start_says_so_at_its_deadline() -> None:
+    spec = {"replicas": 1, "progressDeadlineSeconds": 60}
+    deployment: Body = {"metadata": {"generation": 1}, "spec": spec, "status": {}}
+    assert reasons(deployment, [a_server(False)]) == ["ReplicaSetUpdated"]
+    assert reasons(deployment, [a_server(False)], 60) == ["ReplicaSetUpdated"]
+    assert reasons(deployment, [a_server(False)], 61) == ["ProgressDeadlineExceeded"]
+    assert reasons(deployment, [a_server(False)], 99) == ["ProgressDeadlineExceeded"]
+    deployment["metadata"]["generation"] = 2
+    assert reasons(deployment, [a_server(False)], 100) == ["ReplicaSetUpdated"]
+    assert reasons(deployment, [a_server(True)], 101) == ["NewReplicaSetAvailable"]

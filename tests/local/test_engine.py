@@ -19,7 +19,7 @@ Run = Callable[[Body], int]
 ROOT = Path(__file__).parents[2]
 QUICK: Body = {
     "offline": {"batchSizes": [1]},
-    "online": {"batchSizes": [1], "concurrency": {"start": 1, "end": 1}},
+    "online": {"concurrency": {"start": 1, "end": 1}},
     "measurement": {"mode": "TimeWindows", "interval": "300ms"},
 }
 pytestmark = pytest.mark.images

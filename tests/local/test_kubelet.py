@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -131,11 +132,43 @@ def test_a_pod_ends_at_its_deadline(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     "volume", [{"configMap": {"name": "absent"}}, {"secret": {"secretName": "absent"}}, {"hostPath": {"path": "/"}}]
 )
-def test_a_volume_that_is_not_there_is_told(cluster: Cluster, volume: dict[str, object]) -> None:
+def test_a_volume_that_is_not_there_is_told_by_an_event_and_waited_for(
+    cluster: Cluster, volume: dict[str, object]
+) -> None:
     mounted = a_container("main", "true", volumeMounts=[{"name": "v", "mountPath": "/v"}])
-    status = cluster.run(an_owner(main=mounted, volumes=[{"name": "v", **volume}]))
-    assert status["phase"] == "Failed"
-    assert status["message"]
+    pod = cluster.start(an_owner(main=mounted, volumes=[{"name": "v", **volume}]))
+    event = cluster.event()
+    assert (event["reason"], event["involvedObject"]["name"]) == ("FailedMount", pod.name)
+    assert "absent" in event["message"] or "hostPath" in event["message"]
+    assert cluster.status(pod)["phase"] == "Pending"
+
+
+def test_an_image_that_is_not_there_is_told_by_its_container(cluster: Cluster) -> None:
+    main = a_container("main", "true") | {"image": "absent"}
+    pod = cluster.start(an_owner(main=main))
+    waiting = cluster.until(pod, imageID="", ready=False)
+    while "ErrImagePull" not in str(waiting):
+        waiting = cluster.until(pod, imageID="")
+    assert "absent" in waiting["state"]["waiting"]["message"]
+
+
+def test_two_servers_at_one_port_are_told_apart(cluster: Cluster) -> None:
+    """Each is at home at its own address, so that no probe of one is answered by the other."""
+    ports = [{"name": "http", "containerPort": 18301}]
+    probe = {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 1}
+    script = (
+        "import http.server as h, socket\n"
+        "h.test(h.SimpleHTTPRequestHandler, port=18301, bind=socket.gethostbyname('localhost'))"
+    )
+    serves = {"command": ["python3", "-c", script]}
+    first = a_container("main", "", ports=ports, readinessProbe=probe) | serves
+    cluster.until(cluster.start(an_owner(main=first, kind="Deployment")), ready=True)
+    other = cluster.start(
+        an_owner(main=a_container("main", "sleep 60", ports=ports, readinessProbe=probe), kind="Deployment")
+    )
+    cluster.until(other, started=True)
+    time.sleep(2)
+    assert cluster.until(other, started=True)["ready"] is False
 
 
 def test_a_server_is_ready_while_its_probe_says_so_and_starts_again(

@@ -1,0 +1,111 @@
+"""An image's archive is unpacked into its folder, and nowhere else."""
+
+import io
+import json
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from triton_local.images import Images
+
+File = tuple[str, str]
+"""A name and a content: `->` and a link's target, `=>` and a hard link's, `/` for a folder."""
+
+
+def a_tar(files: Sequence[File]) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for name, content in files:
+            member = tarfile.TarInfo(name)
+            if content == "/":
+                member.type = tarfile.DIRTYPE
+            elif content[:2] in ("->", "=>"):
+                member.type = tarfile.SYMTYPE if content[0] == "-" else tarfile.LNKTYPE
+                member.linkname = content[2:]
+            else:
+                member.size = len(content)
+            archive.addfile(member, io.BytesIO(content.encode()))
+    return made.getvalue()
+
+
+def an_image(path: Path, *layers: Sequence[File], environment: Sequence[str] = ("A=1",)) -> Path:
+    """An archive of docker's format with these layers."""
+    config = json.dumps({"config": {"Env": list(environment), "WorkingDir": "/work", "Entrypoint": ["run"]}})
+    names = [f"{number}.tar" for number in range(len(layers))]
+    manifest = json.dumps([{"Config": "config.json", "Layers": names}])
+    with tarfile.open(path, "w") as archive:
+        contents = [*zip(names, map(a_tar, layers), strict=True), ("config.json", config.encode())]
+        for name, content in [*contents, ("manifest.json", manifest.encode())]:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def unpacked(tmp_path: Path, *layers: Sequence[File]) -> Path:
+    """The folder of an image with these layers."""
+    images = Images(tmp_path / "images")
+    images.image(images.add("an/image", an_image(tmp_path / "image.tar", *layers)))
+    (folder,) = (tmp_path / "images").iterdir()
+    return folder
+
+
+def test_layers_lie_over_each_other(tmp_path: Path) -> None:
+    lower = [("usr/", "/"), ("usr/old", "old"), ("usr/kept", "kept"), ("bin", "->usr"), ("etc/", "/"), ("etc/x", "x")]
+    upper = [
+        ("usr/.wh.old", ""),
+        ("bin/new", "new"),
+        ("etc/.wh..wh..opq", ""),
+        ("etc/y", "y"),
+        ("usr/same", "=>usr/kept"),
+    ]
+    folder = unpacked(tmp_path, lower, upper)
+    found = {each.relative_to(folder).as_posix() for each in folder.rglob("*") if each.is_file()}
+    assert found == {".image.json", "usr/kept", "usr/new", "usr/same", "etc/y"}
+    assert (folder / "usr/same").read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        [("../victim/file", "planted")],
+        [("/victim/file", "planted")],
+        [("../victim/.wh.precious", "")],
+        [("../victim/.wh..wh..opq", "")],
+        [("away", "->{victim}"), ("away/file", "planted")],
+        [("away", "->{victim}"), ("away/.wh.precious", "")],
+        [("away", "->{victim}"), ("copy", "=>away/precious")],
+        [("up", "->.."), ("up/up/file", "planted")],
+    ],
+)
+def test_no_file_leads_out_of_the_image(tmp_path: Path, files: list[File]) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "precious").write_text("kept")
+    with pytest.raises(ValueError, match="out of it"):
+        unpacked(tmp_path, [(name, content.replace("{victim}", str(victim))) for name, content in files])
+    assert [each.name for each in victim.iterdir()] == ["precious"]
+    assert list((tmp_path / "images").iterdir()) == []
+
+
+def test_an_image_is_known_by_its_digest(tmp_path: Path) -> None:
+    images = Images(tmp_path / "images")
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+    first = images.add("an/image", an_image(tmp_path / "x" / "image.tar", [("a", "a")]))
+    other = images.add("an/image", an_image(tmp_path / "y" / "image.tar", [("a", "a")], environment=("B=2",)))
+    assert first != other
+    assert images.image(first).environment == {"A": "1"}
+    assert images.image(other).environment == {"B": "2"}
+    assert images.image(other).id == other
+    with pytest.raises(LookupError):
+        images.image("an/image@sha256:" + "0" * 64)
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", a_tar([("manifest.json", "[]")]), a_tar([("x", "y")])])
+def test_what_is_no_archive_of_an_image_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(ValueError, match="is no archive of an image"):
+        Images(tmp_path / "images").add("an/image", tmp_path / "file")
