@@ -77,6 +77,22 @@ def test_only_what_include_names_is_downloaded(models: Bucket, capfd: pytest.Cap
     assert failure(include=("*.bin",)).reason is Reason.SOURCE_NOT_FOUND
 
 
+def test_a_typing_error_downloads_nothing(models: Bucket, capfd: pytest.CaptureFixture[str]) -> None:
+    assert failure(paths=("onnx/modle.onnx",)).reason is Reason.ENTRYPOINT_INVALID
+    assert failure(paths=("onnx",), requirements="r.txt").reason is Reason.REQUIREMENTS_INVALID
+    assert failure("s3://models/ocr/config.json", include=("*.onnx",)).reason is Reason.SOURCE_NOT_FOUND
+    assert begun(capfd) == []
+
+
+def test_the_mark_of_an_empty_folder_is_no_file(server: Server) -> None:
+    objects = {"ocr/": b"", "ocr/c/": b"", "ocr/c/m.onnx": b"1", "ocr/c/empty.txt": b"", "ocr/c/e/": b"", "ocr/e/": b""}
+    server.behaviour.hub = Cloud(objects, "/models")
+    with_secret(AWS_ENDPOINT_URL=f"https://{server.host}")
+    assert files(download()) == {"c/m.onnx": b"1", "c/empty.txt": b""}
+    server.behaviour.hub = Cloud({"ocr/": b"", "ocr/e/": b""}, "/models")
+    assert failure().reason is Reason.SOURCE_NOT_FOUND
+
+
 def test_a_broken_connection_is_gone_on_with(
     models: Bucket, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -299,6 +315,32 @@ def test_a_folder_that_changes_while_it_comes_is_downloaded_again(server: Server
     assert "config.json has 2 bytes, but was listed with 12" in error.message
     cloud.listed = None
     assert files(download()) == FILES
+
+
+class Replaced(Cloud):
+    """All objects become others of the same sizes once the first one came, and what they were when nobody looks."""
+
+    def answer(self, path: str, authorization: str) -> tuple[int, dict[str, str], bytes]:
+        answer = super().answer(path, authorization)
+        if path.endswith("graph.onnx"):
+            self.objects = {name: content.replace(b"old", b"new") for name, content in self.objects.items()}
+        return answer
+
+
+def test_a_folder_that_is_replaced_while_it_comes_is_not_published_half_old(server: Server) -> None:
+    objects = {"ocr/a/graph.onnx": b"old graph", "ocr/a/weights.bin": b"old weights", "ocr/b/x": b"old"}
+    with_secret(AWS_ENDPOINT_URL=f"https://{server.host}")
+    for _ in range(2):
+        server.behaviour.hub = Replaced(objects, "/models")
+        error = failure()
+        assert (error.reason, error.final) == (Reason.SOURCE_CHANGED, False)
+    assert files(download()) == {"a/graph.onnx": b"new graph", "a/weights.bin": b"new weights", "b/x": b"new"}
+
+
+def test_what_is_not_taken_of_a_folder_may_change_while_it_comes(server: Server) -> None:
+    server.behaviour.hub = Replaced({"ocr/a/graph.onnx": b"graph", "ocr/b/x": b"old"}, "/models")
+    with_secret(AWS_ENDPOINT_URL=f"https://{server.host}")
+    assert files(download(paths=("a/graph.onnx",))) == {"a/graph.onnx": b"graph"}
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from tests.conftest import Attack
 from triton_converters.claim_store import sources
 from triton_converters.claim_store.digest import SourceFile, is_listing, is_published
+from triton_converters.claim_store.root import own_directory
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
@@ -92,6 +94,28 @@ def test_a_requirements_file_that_is_not_there_is_named_with_those_that_are(moun
     assert caught.value.reason is Reason.REQUIREMENTS_INVALID
     with pytest.raises(StageError, match=r"no file steps\.txt, which requirements of a model names"):
         source.run(replace(request(), step_requirements=("steps.txt",)))
+
+
+@pytest.mark.parametrize("uri", ["pvc://models/", "hf://acme/ocr"])
+def test_what_an_earlier_job_published_is_asked_something_else(mounted: Path, uri: str) -> None:
+    published = source.run(request())
+    shutil.rmtree(mounted)
+    again = replace(request(), uri=uri, published=published.digest, resolved="v1", requirements="nested/apple.txt")
+    result = source.run(again)
+    assert (result.digest, result.files, result.resolved) == (published.digest, 5, "v1")
+    assert result.requirements == hashlib.sha256(b"a").hexdigest()
+    shutil.rmtree(layout.source_directory(published.digest))
+    with pytest.raises(StageError, match="is no longer on the repository claim; the source is read again") as caught:
+        source.run(again)
+    assert (caught.value.reason, caught.value.final) == (Reason.INPUT_MISSING, False)
+
+
+def test_nothing_is_told_of_files_that_the_object_has_not_read(mounted: Path, attack: Attack) -> None:
+    digest = source.run(request()).digest
+    shutil.rmtree(own_directory() / ".received")
+    with pytest.raises(StageError, match="no source Job of this object has read") as caught:
+        source.run(replace(request(), published=digest))
+    attack("editor of a record", "the files of another object, by their digest", caught.value.message)
 
 
 names = st.text(st.characters(blacklist_characters="/\\", blacklist_categories=("Cc", "Cs")), min_size=1, max_size=12)
@@ -462,6 +486,67 @@ def test_an_empty_directory_is_no_source(mounted: Path) -> None:
     assert caught.value.reason is Reason.SOURCE_NOT_FOUND
 
 
+@pytest.mark.parametrize("added", [True, False], ids=["a file more", "a file less"])
+def test_a_folder_that_a_push_replaces_is_not_published_with_the_files_of_another(
+    mount: Path, added: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it was listed with is all there, so only another look shows that it became another folder."""
+    root, names = layout.SOURCE_MOUNT, ["graph.onnx", "z.bin"]
+    for folder, extra in (("m", not added), ("new", added)):
+        (root / folder).mkdir(parents=True)
+        for each in [*names, *(["extra.bin"] if extra else [])]:
+            (root / folder / each).write_text(folder)
+    listed = mounted_files.files
+
+    def then_pushed(*arguments: Any) -> Iterator[SourceFile]:
+        yield from listed(*arguments)
+        if (root / "new").exists():
+            (root / "m").rename(root / "old")
+            (root / "new").rename(root / "m")
+
+    monkeypatch.setattr(mounted_files, "files", then_pushed)
+    with pytest.raises(StageError) as caught:
+        source.run(request("m"))
+    assert (caught.value.reason, caught.value.final) == (Reason.SOURCE_CHANGED, False)
+    assert source.run(request("m")).files == 2 + added
+
+
+@pytest.mark.parametrize("gone", ["nested", "nested/apple.txt", "nested/deep"])
+def test_what_goes_while_it_is_listed_is_no_broken_link(
+    mounted: Path, gone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolved = mounted_files._resolved
+
+    def then_gone(path: Path) -> Path:
+        found = resolved(path)
+        if path == mounted / gone:
+            (mounted / gone).rename(mounted.parent / "gone")
+        return found
+
+    monkeypatch.setattr(mounted_files, "_resolved", then_gone)
+    with pytest.raises(StageError) as caught:
+        source.run(request())
+    assert (caught.value.reason, caught.value.final) == (Reason.SOURCE_CHANGED, False)
+
+
+@pytest.mark.parametrize("becomes", [Path.rmdir, lambda folder: (folder.rmdir(), folder.touch())])
+def test_a_folder_that_goes_before_it_is_listed_is_no_crash(
+    mounted: Path, becomes: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (mounted / "zz").mkdir()
+    listed = Path.iterdir
+
+    def gone(self: Path) -> Iterator[Path]:
+        if self == mounted / "zz":
+            becomes(self)
+        return listed(self)
+
+    monkeypatch.setattr(Path, "iterdir", gone)
+    with pytest.raises(StageError) as caught:
+        source.run(request())
+    assert (caught.value.reason, caught.value.final) == (Reason.SOURCE_CHANGED, False)
+
+
 def put_a_link(path: Path) -> None:
     path.unlink()
     path.symlink_to("../secret")
@@ -495,12 +580,11 @@ def test_a_link_that_takes_the_place_of_a_file_is_not_followed(
     for each in ("apple.txt", "with space.txt"):
         (mounted.parent / "elsewhere" / each).write_text("of another object")
 
-    def swapping(found: str, include: tuple[str, ...]) -> bool:
-        if found == name:
-            swap(mounted / name)
-        return found == name
+    def swapping(found: Mapping[str, SourceFile], request: SourceRequest) -> set[str]:
+        swap(mounted / name)
+        return {name}
 
-    monkeypatch.setattr(source, "wanted", swapping)
+    monkeypatch.setattr(source, "taken", swapping)
     with pytest.raises(StageError, match="changed while it was copied") as caught:
         source.run(request())
     assert (caught.value.reason, caught.value.final) == (Reason.SOURCE_CHANGED, False)

@@ -1,5 +1,6 @@
 """What is taken of a source: just the files that a stage can read are published, mounted and keyed."""
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,7 +16,10 @@ from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_spec, an_ensemble, candidate
 from triton_converters.claim_store.digest import digest_of
 from triton_converters.contract import layout
+from triton_converters.contract.conversion_requests import SourceRequest
+from triton_converters.contract.failure import StageError
 from triton_converters.contract.results import ReferenceResult, Signature, SourceResult, Tensor
+from triton_converters.fetch import mounted as mounted_files
 from triton_converters.stages import source
 from triton_operator.api.triton_deployment import parse
 from triton_operator.candidates.attempt import Attempt
@@ -117,9 +121,10 @@ def mounted(body: Body) -> Iterator[Body]:
 @st.composite
 def objects(draw: st.DrawFn) -> tuple[Body, Mapping[str, bytes]]:
     """An object, and a source with models of it and of others, code, and loose files."""
-    names = draw(st.sets(st.sampled_from([*CODE, *LOOSE, *FOLDERS, *GRAPHS]), min_size=1))
-    files = {name: name.encode() for name in sorted(names)}
-    paths = draw(st.lists(st.sampled_from([*GRAPHS[:4], "asr", "ocr", "absent"]), min_size=1, max_size=2))
+    names = draw(st.sets(st.sampled_from([*CODE, *LOOSE, *FOLDERS, *GRAPHS])))
+    files = {name: name.encode() for name in sorted({*names, draw(st.sampled_from([*FOLDERS[:4], *GRAPHS[:4]]))})}
+    there = [each for each in (*GRAPHS[:4], "asr", "ocr") if any(f"{name}/".startswith(f"{each}/") for name in files)]
+    paths = draw(st.lists(st.sampled_from(there), min_size=1, max_size=2))
     code = st.fixed_dictionaries({"entrypoint": st.sampled_from(CODE)})
     fields = {name: each for name in ("dataloader", "metrics") if (each := draw(st.none() | code)) is not None}
     read = {"uri": "pvc://models", "include": draw(st.just([]) | st.just(["*"]))}
@@ -166,8 +171,6 @@ STEP = {"name": "step", "format": "triton-python", "path": "c/1/model.onnx", "re
         (an_object("c", metrics=LOADER), TEN),
         (an_object("c", conversion={"requirements": "code/labels.txt"}), a_folder("c") | {"code/labels.txt"}),
         (an_object("c", models=[STEP]), a_folder("c") - {"c/config.pbtxt", "c/labels.txt"} | {"code/labels.txt"}),
-        (an_object("absent"), TEN),
-        (an_object("c", "absent"), TEN),
         (an_object("README.md"), TEN),
         (an_object("c", source={"uri": "pvc://models", "sha256": DIGEST_OF_TEN}), TEN),
         (an_object("c", source={"uri": "pvc://models", "include": ["c/*", "d/*"]}), a_folder("c") | a_folder("d")),
@@ -192,3 +195,76 @@ def test_an_edit_of_code_that_reads_all_of_the_source_reads_none_of_it_again() -
         images = pinned_images(deployment, History(), SETTINGS)
         keys.add(source_work(Context(deployment, observe("digits", ()), SETTINGS, NOW, images)).key)
     assert len(keys) == 1
+
+
+def stays_elsewhere() -> None:
+    """What no other object's files may keep this one from."""
+    root = layout.SOURCE_MOUNT
+    (root / "d" / "gone").symlink_to("nowhere")
+    (root / "d" / "out").symlink_to("/etc")
+    os.mkfifo(root / "pipe")
+    (root / "e" / "two\nlines").touch()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"paths": ("c/1/model.onnx", "a")},
+        {"include": ("c/*", "a/*")},
+        {"paths": ("c",), "requirements": "a/labels.txt"},
+    ],
+)
+def test_what_is_not_taken_is_not_judged(mount: Path, fields: Body) -> None:
+    put({name: name.encode() for name in TEN})
+    stays_elsewhere()
+    if "include" in fields:
+        (layout.SOURCE_MOUNT / "d" / "out").unlink()
+    taken = source.run(SourceRequest("0" * 16, "pvc://models", "", "", **fields))
+    names = {path.split("/")[0] for path in published(taken)}
+    assert names == {"a", "c"}
+    with pytest.raises(StageError):
+        source.run(SourceRequest("0" * 16, "pvc://models", "", ""))
+
+
+def test_a_folder_that_is_not_taken_is_not_looked_into(mount: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put({name: name.encode() for name in TEN})
+    listed, seen = Path.iterdir, set()
+
+    def look(self: Path) -> Iterator[Path]:
+        seen.add(self.name)
+        return listed(self)
+
+    monkeypatch.setattr(Path, "iterdir", look)
+    source.run(SourceRequest("0" * 16, "pvc://models", "", "", paths=("c/1/model.onnx",)))
+    assert not {"d", "data", "code"} & seen
+
+
+def published(result: SourceResult) -> set[str]:
+    root = layout.source_directory(result.digest)
+    return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason", "words"),
+    [
+        ({"paths": ("c/1/modle.onnx",)}, "EntrypointInvalid", "has no 'c/1/modle.onnx'; it has: 'README.md'"),
+        ({"paths": ("c", "cc")}, "EntrypointInvalid", "has no 'cc'; it has: 'README.md'"),
+        ({"models": ("cc",)}, "EntrypointInvalid", "has no 'cc'; it has: 'README.md'"),
+        ({"paths": ("c",), "requirements": "r.txt"}, "RequirementsInvalid", "no file r.txt, which spec.conversion"),
+        ({"step_requirements": ("r.txt",)}, "RequirementsInvalid", "its text files: 'a/labels.txt'"),
+        (
+            {"include": ("d/*",), "models": ("c",)},
+            "EntrypointInvalid",
+            "has no 'c', and spec.source.include does not name it; it has: 'd/1/model.onnx'",
+        ),
+    ],
+)
+def test_a_typing_error_copies_nothing(
+    mount: Path, fields: Body, reason: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put({name: name.encode() for name in TEN})
+    monkeypatch.delattr(mounted_files, "copy")
+    with pytest.raises(StageError) as caught:
+        source.run(SourceRequest("0" * 16, "pvc://models", "", "", **fields))
+    assert (caught.value.reason, caught.value.final) == (reason, True)
+    assert words in caught.value.message

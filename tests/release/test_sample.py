@@ -8,6 +8,7 @@ from hack.release import sample
 from tests.converters.https_server import HOST, make_authority
 from tests.release.registry import Registry, secured
 from tests.release.tree import ROOT
+from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.uris import split
 from triton_converters.fetch import connection, oci
 from triton_converters.fetch.remote import FILES, Remote
@@ -26,7 +27,7 @@ def test_a_source_job_gets_the_files_of_the_sample(
     (tmp_path / "place").mkdir()
     with secured(registry, tmp_path, HOST, certificate) as by_https:
         uri = f"oci://{pushed.repository.replace(registry.host, by_https.host)}:{pushed.tag}"
-        fetched = oci.fetch(Remote(split(uri), {}), tmp_path / "place")
+        fetched = oci.fetch(Remote(split(uri), {}, SourceRequest("", uri, "", "")), tmp_path / "place")
     got = {path.name: path.read_bytes() for path in (tmp_path / "place" / FILES).iterdir()}
     assert got == {path.name: path.read_bytes() for path in (ROOT / sample.FOLDER).iterdir() if path.is_file()}
     assert fetched.resolved == pushed.digest

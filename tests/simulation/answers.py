@@ -214,7 +214,7 @@ def repository(path: str) -> RepositoryModel | None:
 def _result(stage: str, candidate: str, request: Any, script: Script) -> Document:
     environment = replace(ENVIRONMENT, cpu=script.cpu, perf_analyzer=(script.command,))
     if stage == "source":
-        digest = hashlib.sha256((request.uri + script.content).encode()).hexdigest()
+        digest = request.published or hashlib.sha256((request.uri + script.content).encode()).hexdigest()
         requirements = hashlib.sha256(request.requirements.encode()).hexdigest() if request.requirements else ""
         return SourceResult(
             digest=digest,
@@ -226,6 +226,8 @@ def _result(stage: str, candidate: str, request: Any, script: Script) -> Documen
             repositories=tuple(map(repository, request.models)) if any(map(repository, request.models)) else (),
             requirements=requirements,
             step_requirements=tuple(hashlib.sha256(path.encode()).hexdigest() for path in request.step_requirements),
+            resolved=request.resolved,
+            files_key=request.files_key,
         )
     if stage == "packages":
         return PackagesResult(("compass==1.1",), 1, 1000)

@@ -8,7 +8,10 @@ import pytest
 
 from tests.simulation.answers import GOOD, Script, when
 from tests.simulation.cluster import SETTINGS, Cluster
+from tests.simulation.moving import NEW_FILES
+from tests.simulation.test_found_formats import a_file, requests
 from tests.states.deployment import a_deployment
+from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.reasons import Reason
 from triton_operator.policy_rules import PolicyRule
 
@@ -151,3 +154,38 @@ def test_the_revision_of_a_repository_is_asked_for_and_that_of_a_file_is_not() -
 
     assert asked(uri="hf://acme/ocr", include=["*.onnx"]).items() >= {"revision": "v1.2", "include": ["*.onnx"]}.items()
     assert "revision" not in asked()
+
+
+@pytest.mark.parametrize("uri", ["hf://acme/ocr", "pvc://models/ocr"])
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"models": [a_file("ocr/model.onnx", config={"maxBatchSize": 2})]},
+        {"models": [a_file("ocr/model.onnx", format="onnx")]},
+        {"conversion": {"requirements": "requirements.txt"}},
+    ],
+    ids=["maxBatchSize", "format", "requirements"],
+)
+def test_an_edit_that_asks_for_no_other_files_reads_no_uri_again(uri: str, edit: Body) -> None:
+    """Nobody released what lies there by now."""
+    source = {"uri": uri}
+    cluster = Cluster({"source": source, "models": [a_file("ocr/model.onnx")], "dataloader": {"entrypoint": "data.py"}})
+    cluster.settle()
+    published = cluster.status["source"]
+    cluster.scripts = when("source", NEW_FILES)
+    cluster.edit(**edit)
+    (request,) = (each for each in requests(cluster.until_active("source"), "source", SourceRequest) if each.published)
+    assert "digits-sources" not in policies(cluster) or "conversion" in edit
+    cluster.settle()
+    assert (cluster.condition("Ready")["status"], cluster.status["source"]) == ("True", published)
+    assert f"sha256:{request.published}" == published["digest"]
+    cluster.edit(source=source | {"version": "v2"})
+    cluster.settle()
+    assert cluster.status["source"]["digest"] != published["digest"]
+
+
+def test_another_file_that_is_taken_besides_a_model_is_read() -> None:
+    cluster = Cluster({"source": {"uri": "hf://acme/ocr"}, "models": [a_file("ocr/model.onnx")]})
+    cluster.settle()
+    cluster.edit(conversion={"requirements": "requirements.txt"})
+    assert not [each for each in requests(cluster.until_active("source"), "source", SourceRequest) if each.published]

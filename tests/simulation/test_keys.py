@@ -253,6 +253,7 @@ def jobs(spec: Body, installation: Settings) -> list[Given]:
 def _request(work: AnyWork) -> Body:
     asked: Body = json.loads(work.request.to_json())
     del asked["key"]
+    asked.pop("files_key", None)
     return asked
 
 

@@ -42,8 +42,8 @@ class SourceRequest(Document):
     include: tuple[str, ...] = ()
     """Patterns of the files' paths, of which one must match (``fnmatch``); empty: all files."""
     paths: tuple[str, ...] = ()
-    """Paths of models whose folders alone are taken, of a file the folder that it lies in; empty, or if one of them is
-    not there or lies at the root: all that is included."""
+    """Paths of models whose folders alone are taken, of a file the folder that it lies in; empty, or if one of
+    them lies at the root: all that is included."""
     graphs: tuple[str, ...] = ()
     """Paths below the source of models whose largest batch the spec leaves out; their content shows whether they have a
     batch dimension."""
@@ -53,6 +53,12 @@ class SourceRequest(Document):
     """Paths below the source of the other requirements files, of Python steps; their SHA-256 are answered too."""
     field: str = "spec.source"
     """The field of the spec with the URI, which messages name."""
+    files_key: str = ""
+    """A hash of what decides the files, and of nothing that is only asked about them."""
+    published: str = ""
+    """Digest under which an earlier Job of the same files has published them: no URI is read; empty: none has."""
+    resolved: str = ""
+    """What that Job answered as ``resolved``."""
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -150,6 +150,8 @@ class SourceResult(Document):
     none of them is."""
     step_requirements: tuple[str, ...] = ()
     """SHA-256 of each of the request's ``step_requirements``, in its order."""
+    files_key: str = ""
+    """The request's ``files_key``."""
 
     def __post_init__(self) -> None:
         """Raise DocumentError for a digest that is none: it names the directory that user code gets."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from hashlib import sha256
@@ -27,7 +27,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import connection, field
 from triton_converters.fetch.credentials import UnusableError
-from triton_converters.fetch.folder import MOST_FILES, NO_NAME, File, chosen, clash, missing, single
+from triton_converters.fetch.folder import MOST_FILES, NO_NAME, VERSION, File, changed, chosen, clash, missing, single
 from triton_converters.fetch.http_file import RANGE_REFUSED, TAG
 from triton_converters.fetch.partial import Partial
 from triton_converters.fetch.patience import patiently
@@ -81,23 +81,31 @@ class Bucket:
         found = patiently(lambda: self._head(path)) if path else None
         if found is None:
             return self._fetch_folder(path, place)
-        target = single(place, path)
+        target = single(place, self._remote)
         version = self._download(path, place, target)
         return Fetched(version if _VERSION.fullmatch(version) else "", single=True, files=frozenset({target.name}))
 
     def _fetch_folder(self, path: str, place: Path) -> Fetched:
         what = f"{self._name}/{path}"
+        above = f"{path}/" if path else ""
         listed = patiently(lambda: self._list(path))
-        if not listed:
+        files = chosen(self._remote, _files(listed, path, what)) if listed else []
+        # The library tells the mark of an empty folder from an object no more: both have no slash at the end.
+        files = [each for each in files if each.bytes or self._is_object(above + each.name)]
+        if not files:
             raise StageError(Reason.SOURCE_NOT_FOUND, f"{what} is neither an object nor a folder with objects")
-        files = chosen(self._remote, _files(listed, path, what), what)
-        version = sha256(repr(sorted((each["path"], each["size"], each["e_tag"]) for each in listed)).encode())
-        for each in missing(place, version.hexdigest(), files, what):
+        keys = {above + each.name for each in files}
+        version = _version(listed, keys)
+        for each in missing(place, version, files, what):
             target = place / FILES / each.name
-            self._download(f"{path}/{each.name}" if path else each.name, place, target, each.bytes)
+            self._download(above + each.name, place, target, each.bytes)
             if (came := target.stat().st_size) != each.bytes:
                 message = f"{what} changed: {each.name} has {came} bytes, but was listed with {each.bytes}"
                 raise StageError(Reason.SOURCE_TRUNCATED, message, final=False)
+        if _version(patiently(lambda: self._list(path)), keys) != version:
+            # A folder that becomes what it was has the same version, but not all that came is of it.
+            (place / VERSION).unlink()
+            raise changed()
         return Fetched("", single=False, files=frozenset(each.name for each in files))
 
     def _head(self, path: str) -> ObjectMeta | None:
@@ -109,6 +117,9 @@ class Bucket:
             if error.reason is Reason.SOURCE_NOT_FOUND:
                 return None
             raise
+
+    def _is_object(self, path: str) -> bool:
+        return patiently(lambda: self._head(path)) is not None
 
     def _list(self, path: str) -> list[ObjectMeta]:
         listed: list[ObjectMeta] = []
@@ -206,6 +217,12 @@ def _status(error: Exception, text: str) -> int:
     if "BareRedirect" in text:
         return 301
     return next((status for kind, status in kinds.items() if isinstance(error, kind)), 0)
+
+
+def _version(listed: list[ObjectMeta], keys: Container[str]) -> str:
+    """Return a hash of what the listing says of these objects."""
+    told = sorted((each["path"], each["size"], each["e_tag"]) for each in listed if each["path"] in keys)
+    return sha256(repr(told).encode()).hexdigest()
 
 
 def _files(listed: list[ObjectMeta], folder: str, what: str) -> list[File]:

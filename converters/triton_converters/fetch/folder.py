@@ -13,7 +13,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import field
 from triton_converters.fetch.partial import check_room
-from triton_converters.fetch.remote import ARCHIVES, FILES, Remote, taken, wanted
+from triton_converters.fetch.remote import ARCHIVES, FILES, Remote, taken
 
 MOST_FILES = 20_000
 LEFT_OUT = ("lost+found", ".triton-operator")
@@ -70,18 +70,15 @@ def clash(names: Iterable[str]) -> str:
     return ""
 
 
-def chosen(remote: Remote, files: Sequence[F], what: str) -> list[F]:
-    """Return the files that the spec names. ``what``: the folder in words. Raises StageError(SourceNotFound)."""
-    found = [each for each in files if wanted(each.name, remote.include)]
-    if not found:
-        raise nothing_chosen(what)
-    names = taken([each.name for each in found], remote.paths, remote.files)
-    return [each for each in found if each.name in names]
+def chosen(remote: Remote, files: Sequence[F]) -> list[F]:
+    """Return the files that are taken; raises what `check_named` raises."""
+    names = taken([each.name for each in files], remote.request)
+    return [each for each in files if each.name in names]
 
 
-def nothing_chosen(what: str) -> StageError:
-    """Return the failure of a folder of which the spec includes nothing. ``what``: the folder in words."""
-    return StageError(Reason.SOURCE_NOT_FOUND, f"{what} has no file that {field.of('include')} names")
+def changed() -> StageError:
+    """Return the failure of a source that is not what it was when it was listed."""
+    return StageError(Reason.SOURCE_CHANGED, "the source changed while it was copied", final=False)
 
 
 def missing(place: Path, version: str, files: Sequence[File], what: str) -> list[File]:
@@ -97,12 +94,13 @@ def missing(place: Path, version: str, files: Sequence[File], what: str) -> list
     return to_come
 
 
-def single(place: Path, path: str) -> Path:
+def single(place: Path, remote: Remote) -> Path:
     """Return where the single file of a URI's path is written, after removing everything else.
 
-    Raises StageError(SourceInvalid).
+    Raises StageError: SourceInvalid, what `check_named` raises.
     """
-    name = path.rpartition("/")[2]
+    name = remote.uri.path.rpartition("/")[2]
+    taken([name], remote.request)
     if len(name.encode()) > LONGEST_PART:
         raise StageError(Reason.SOURCE_INVALID, f"{field.of('uri')} names a file with {TOO_LONG}; rename it")
     _begin(place, SINGLE)

@@ -38,7 +38,7 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     endpoint = os.environ.get(ENDPOINT) or HUB
     found = choose(remote.credentials, ("HF_TOKEN",))
     header = {"Authorization": f"Bearer {found[0]}"} if found else {}
-    revision = remote.revision or "main"
+    revision = remote.request.revision or "main"
     answer = patiently(
         lambda: _asked(f"{endpoint}/api/models/{repository}/revision/{revision}?blobs=true", header, repository)
     )
@@ -47,7 +47,7 @@ def fetch(remote: Remote, place: Path) -> Fetched:
         message = f"{repository} has another commit, {commit}, under the name {revision}, which is a commit's"
         raise StageError(Reason.SOURCE_INVALID, f"{message}; correct {field.of('version')}")
     what = f"{repository} at {commit}"
-    files = chosen(remote, files, what)
+    files = chosen(remote, files)
     for each in missing(place, commit, files, what):
         url = f"{endpoint}/{repository}/resolve/{commit}/{quote(each.name)}"
         download(url, place, place / FILES / each.name, lambda: header, each.bytes)

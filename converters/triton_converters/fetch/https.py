@@ -13,7 +13,7 @@ from triton_converters.fetch.remote import Fetched, Remote
 def fetch(remote: Remote, place: Path) -> Fetched:
     """Download the file; its version is its entity tag. Raises StageError."""
     uri = remote.uri
-    target = single(place, uri.path)
+    target = single(place, remote)
     header = _header(remote.credentials)
     tag = download(f"https://{uri.host}/{uri.path}", place, target, lambda: header)
     return Fetched(tag, single=True, files=frozenset({target.name}))

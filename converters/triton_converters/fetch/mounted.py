@@ -5,16 +5,19 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from io import BufferedReader
 from pathlib import Path
+from posixpath import dirname
 
 from triton_converters.claim_store.digest import SourceFile
 from triton_converters.contract import uris
+from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.text import quoted
-from triton_converters.fetch.folder import LEFT_OUT, LONGEST, MOST_FILES
+from triton_converters.fetch.folder import LEFT_OUT, LONGEST, MOST_FILES, changed
+from triton_converters.fetch.remote import wanted
 
 COPY_BYTES = 2**20
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -66,54 +69,78 @@ def _beside(path: Path) -> str:
         raise _unreadable(error) from error
 
 
-def files(root: Path, name: str) -> Iterator[SourceFile]:
-    """Yield the regular files below ``root``, or ``root`` itself as ``name``; follows links that stay inside.
+def files(root: Path, request: SourceRequest) -> Iterator[SourceFile]:
+    """Yield the regular files below ``root`` that may be taken, or ``root`` itself; follows links that stay inside.
 
+    What cannot be taken is neither judged nor looked into, unless something is missing: a message then lists all.
     A few links can make millions of names from one file, so what lies below links is counted. Raises
-    StageError(SourceInvalid).
+    StageError(SourceInvalid, SourceChanged).
     """
     try:
-        yield from _files(root, name)
+        yield from _files(root, request)
     except PermissionError as error:
         raise _unreadable(error) from error
+    except OSError as error:
+        if error.errno in _GONE:
+            raise changed() from error
+        raise
 
 
-def _files(root: Path, name: str) -> Iterator[SourceFile]:
+def _files(root: Path, request: SourceRequest) -> Iterator[SourceFile]:
     if not root.is_dir():
-        yield _regular(root, name)
+        yield _regular(root, Path(request.path).name, root)
         return
+    tops = _tops(root, request)
     # (directory to list, its name below the root, the real directories above it, whether a link led to it)
     pending: list[tuple[Path, str, tuple[Path, ...], bool]] = [(root, "", (root,), False)]
     linked = 0
     while pending:
         directory, prefix, above, is_linked = pending.pop()
         for entry in sorted(directory.iterdir()):
-            if entry.name.startswith("..") or entry.name in LEFT_OUT:
-                continue
             name = prefix + entry.name
+            if entry.name.startswith("..") or entry.name in LEFT_OUT or not _is_on_way(name, tops):
+                continue
             real = _resolved(entry)
-            if not real.is_relative_to(root):
-                if not entry.is_symlink():
-                    raise changed()
-                raise _invalid(f"{name} is a link to {os.readlink(entry)}, outside the source; copy the file there")
-            if kept := _kept(real, root):
-                raise _invalid(f"{name} is a link to {kept}, which is no part of a source; remove the link")
             through = is_linked or entry.is_symlink()
             linked += through
             if linked > MOST_FILES:
                 raise _invalid(
                     f"links lead to more than {MOST_FILES} files and folders, {name} among them; copy the files"
                 )
-            if len(os.fsencode(name)) > LONGEST:
-                raise _invalid(
-                    f"{name[:80]}... is a path of more than {LONGEST} bytes; use shorter names or fewer folders"
-                )
+            if not real.is_dir() and not wanted(name, request.include):
+                continue
+            _check_place(root, real, name, entry)
             if real.is_dir():
                 if real in above:
                     raise _invalid(f"{name} is a link to a directory that contains it")
                 pending.append((real, f"{name}/", (*above, real), through))
             else:
-                yield _regular(real, name)
+                yield _regular(real, name, entry)
+
+
+def _check_place(root: Path, real: Path, name: str, entry: Path) -> None:
+    """Raise StageError if an entry leads to what is no part of the source. ``real``: its path, with links resolved."""
+    if not real.is_relative_to(root):
+        if not entry.is_symlink():
+            raise changed()
+        raise _invalid(f"{name} is a link to {os.readlink(entry)}, outside the source; copy the file there")
+    if kept := _kept(real, root):
+        raise _invalid(f"{name} is a link to {kept}, which is no part of a source; remove the link")
+    if len(os.fsencode(name)) > LONGEST:
+        raise _invalid(f"{name[:80]}... is a path of more than {LONGEST} bytes; use shorter names or fewer folders")
+
+
+def _tops(root: Path, request: SourceRequest) -> set[str]:
+    """Return the paths at and below which all lies that is taken; none: it may lie anywhere, or one is missing."""
+    folders = {dirname(path) if (root / path).is_file() else path for path in request.paths}
+    tops = folders | set(request.files)
+    there = (path.is_file() or (path.is_dir() and any(path.iterdir())) for path in (root / each for each in tops))
+    return tops if folders and "" not in folders and all(there) else set()
+
+
+def _is_on_way(name: str, tops: Collection[str]) -> bool:
+    """Whether a path lies at, above or below one of these, or there are none."""
+    return not tops or any(f"{name}/".startswith(f"{top}/") or top.startswith(f"{name}/") for top in tops)
 
 
 def sha256_of(file: SourceFile) -> str:
@@ -128,11 +155,6 @@ def copy(file: SourceFile, target: Path) -> None:
     with _opened(file) as content, target.open("xb") as to:
         shutil.copyfileobj(content, to, COPY_BYTES)
     target.chmod(0o444)
-
-
-def changed() -> StageError:
-    """Return the failure of a source that is not what it was when it was listed."""
-    return StageError(Reason.SOURCE_CHANGED, "the source changed while it was copied", final=False)
 
 
 def _opened(file: SourceFile) -> BufferedReader:
@@ -169,11 +191,12 @@ def _resolved(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _regular(path: Path, name: str) -> SourceFile:
+def _regular(path: Path, name: str, entry: Path) -> SourceFile:
+    """Return the file to which an entry of a folder leads; raises StageError(SourceInvalid, SourceChanged), OSError."""
     if uris.UNSPEAKABLE.search(name):
         raise _invalid(f"{name!r} has a backslash or a control character in its name; rename it")
     if not path.exists():
-        raise _invalid(f"{name} is a broken link")
+        raise _invalid(f"{name} is a broken link") if entry.is_symlink() else changed()
     if not stat.S_ISREG(path.stat().st_mode):
         raise _invalid(f"{name} is not a regular file")
     return SourceFile(name, path)

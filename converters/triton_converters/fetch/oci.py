@@ -17,10 +17,10 @@ from triton_converters.claim_store.digest import SourceFile, sha256_of
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch.docker_config import account
-from triton_converters.fetch.folder import MOST_FILES, File, chosen, clash, missing, nothing_chosen
+from triton_converters.fetch.folder import MOST_FILES, File, chosen, clash, missing
 from triton_converters.fetch.http_file import download
 from triton_converters.fetch.registry import LARGEST_MANIFEST, MANIFESTS, Repository
-from triton_converters.fetch.remote import ARCHIVES, FILES, Fetched, Remote, wanted
+from triton_converters.fetch.remote import ARCHIVES, FILES, Fetched, Remote, check_named, wanted
 from triton_converters.fetch.tar_folder import unpack
 
 TITLE = "org.opencontainers.image.title"
@@ -50,7 +50,8 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     layers = _read(manifest, what)
     files, folders = ([each for each in layers if each.is_folder is kind] for kind in (False, True))
     # What an archive holds is known once it is here, so with one all is taken.
-    files = [each for each in files if wanted(each.name, remote.include)] if folders else chosen(remote, files, what)
+    include = remote.request.include
+    files = [each for each in files if wanted(each.name, include)] if folders else chosen(remote, files)
     hashes = {each.name: each.sha256 for each in files}
     # The manifest alone proves nothing: whoever runs a registry writes any digest into one.
     if not folders and (digest := sources.find(hashes, single=False)) and sources.is_received(digest):
@@ -61,8 +62,7 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     for target, each in lacking.items():
         download(repository.blob(f"sha256:{each.sha256}"), place, target, repository.header, each.bytes)
     names = _unpacked(archives, set(hashes), place, remote, what)
-    if not names:
-        raise nothing_chosen(what)
+    check_named(names, remote.request)
     return Fetched(version, single=False, files=frozenset(names), hashes=hashes)
 
 
@@ -80,7 +80,7 @@ def _unpacked(archives: Mapping[Path, Layer], names: set[str], place: Path, remo
     for archive, folder in archives.items():
         if sha256_of(SourceFile(folder.name, archive)) != folder.sha256:
             raise _other(f"{folder.name} of {what}")
-        names |= unpack(archive, place / FILES, folder.name, remote.include)
+        names |= unpack(archive, place / FILES, folder.name, remote.request.include)
         if len(names) > MOST_FILES:
             raise StageError(Reason.SOURCE_INVALID, f"{what} holds more than {MOST_FILES} files; push fewer")
     return names

@@ -16,16 +16,11 @@ MOST_FILES = 1000
 
 
 def found_format(source: Path, path: str) -> str:
-    """Return the format of ``path``, a file or directory below the source's directory.
+    """Return the format of ``path``, a file or directory that is below the source's directory.
 
-    Raises StageError: EntrypointInvalid, FormatNotFound, SourceInvalid (unreadable).
+    Raises StageError: FormatNotFound, SourceInvalid (unreadable).
     """
     place = source / path
-    if not place.exists() or not place.resolve().is_relative_to(source.resolve()):
-        files = sorted(str(each.relative_to(source)) for each in source.rglob("*") if each.is_file())[:NAMED_FILES]
-        raise StageError(
-            Reason.ENTRYPOINT_INVALID, f"the source has no {path!r}; it has: {', '.join(map(quoted, files))}"
-        )
     kind = kind_of(place)
     if kind is not None and kind.format:
         return kind.format

@@ -20,10 +20,10 @@ from triton_converters.contract.model_repository import CONFIG
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.repository_config import LONGEST
 from triton_converters.contract.results import RepositoryModel, SourceResult
-from triton_converters.contract.text import quoted
 from triton_converters.contract.uris import Uri
 from triton_converters.fetch import credentials, field, mounted
-from triton_converters.fetch.remote import FILES, Fetched, Remote, taken, wanted
+from triton_converters.fetch.folder import changed
+from triton_converters.fetch.remote import FILES, Fetched, Remote, check_named, taken
 from triton_converters.found import repository
 from triton_converters.found.batches import counts_length, has_batch_dimension
 from triton_converters.found.formats import found_format
@@ -37,27 +37,37 @@ def run(request: SourceRequest) -> SourceResult:
     """Publish ``sources/<digest>/`` unless it exists with just that content.
 
     Raises StageError: SourceNotFound, SourceInvalid (a link that leaves the source, a special or unreadable file),
-    DigestMismatch, what ``_model`` raises, and for a download what ``fetch`` raises. OSError: the claim is full.
+    DigestMismatch, what ``_model`` raises, and for a download what ``fetch`` raises; InputMissing (what an earlier Job
+    published is gone). OSError: the claim is full.
     """
     field.FIELD.set(request.field)
     try:
         uri = uris.split(request.uri)
     except ValueError as error:
         raise StageError(Reason.SOURCE_INVALID, f"{field.of('uri')}: {error}") from error
+    if request.published:
+        return _published(request)
     result = _downloaded(request, uri) if uri.is_remote else _mounted(request)
     sources.receive(result.digest)
     return result
 
 
+def _published(request: SourceRequest) -> SourceResult:
+    sources.check_received(request.published)
+    if files := sources.under(request.published):
+        return _result(request, request.published, files, request.resolved)
+    message = f"{layout.source_directory(request.published)} is no longer on the repository claim"
+    raise StageError(Reason.INPUT_MISSING, f"{message}; the source is read again", final=False)
+
+
 def _mounted(request: SourceRequest) -> SourceResult:
     root = mounted.locate(request.path, request.uri, layout.SOURCE_MOUNT)
-    listed = mounted.files(root, Path(request.path).name)
-    found = {file.name: file for file in listed if wanted(file.name, request.include)}
-    if not found:
-        named = f" that {field.of('include')} names" if request.include else ""
-        raise StageError(Reason.SOURCE_NOT_FOUND, f"{request.uri} holds no file{named}")
-    files = [found[name] for name in sorted(taken(found, request.paths, request.files))]
+    found = {file.name: file for file in mounted.files(root, request)}
+    files = [found[name] for name in sorted(taken(found, request))]
     hashes = {file.name: mounted.sha256_of(file) for file in files}
+    # A push may have replaced the folder by one with other files.
+    if {file.name: file for file in mounted.files(root, request)} != found:
+        raise changed()
     single = root.is_file()
     _expect(request, digest_of(hashes, single))
     digest = sources.find(hashes, single) or _copied(files, hashes, single)
@@ -70,7 +80,7 @@ def _copied(files: list[SourceFile], hashes: Mapping[str, str], single: bool) ->
         for file in files:
             mounted.copy(file, directory / file.name)
         if hashes_of(directory) != hashes:
-            raise mounted.changed()
+            raise changed()
         return sources.publish(directory, hashes, single)
 
 
@@ -82,8 +92,7 @@ def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
         return result
     with resumable_directory(layout.source_directory(request.key).parent, request.key) as place:
         scheme = importlib.import_module(f"triton_converters.fetch.{uri.scheme}")
-        chosen = (request.include, request.paths, request.files)
-        remote = Remote(uri, credentials.read(), request.revision, *chosen, os.environ.get(SERVICE_ACCOUNT, ""))
+        remote = Remote(uri, credentials.read(), request, os.environ.get(SERVICE_ACCOUNT, ""))
         fetched: Fetched = scheme.fetch(remote, place)
         if fetched.published:
             _expect(request, digest_of(fetched.hashes, single=False))
@@ -140,7 +149,8 @@ def _expect(request: SourceRequest, digest: str) -> None:
 
 
 def _result(request: SourceRequest, digest: str, files: Collection[str], resolved: str = "") -> SourceResult:
-    """Return the result for files that are published; ``files``: their names."""
+    """Return the result for files that are published; ``files``: their names. Raises what `check_named` raises."""
+    check_named(files, request)
     target = layout.source_directory(digest)
     total = sum((target / name).stat().st_size for name in files)
     models = {path: _model(target, path) for path in request.models}
@@ -148,6 +158,7 @@ def _result(request: SourceRequest, digest: str, files: Collection[str], resolve
     graphs = [repositories[path].file if path in repositories else path for path in request.graphs]
     batched = tuple(has_batch_dimension(target, path) for path in graphs)
     lengths = tuple(known and counts_length(target, path) for path, known in zip(graphs, batched, strict=True))
+    requirements = {path: sha256_of(SourceFile(path, target / path)) for path in request.files}
     return SourceResult(
         digest=digest,
         files=len(files),
@@ -157,8 +168,9 @@ def _result(request: SourceRequest, digest: str, files: Collection[str], resolve
         batched=batched,
         lengths=lengths if any(lengths) else (),
         repositories=tuple(map(repositories.get, request.models)) if repositories else (),
-        requirements=_requirements(request, request.requirements, target, files) if request.requirements else "",
-        step_requirements=tuple(_requirements(request, path, target, files) for path in request.step_requirements),
+        requirements=requirements.get(request.requirements, ""),
+        step_requirements=tuple(requirements[path] for path in request.step_requirements),
+        files_key=request.files_key,
     )
 
 
@@ -173,13 +185,3 @@ def _model(source: Path, path: str) -> tuple[str, RepositoryModel | None]:
         return form, config.repository_model(file, FORMATS[form].backend)
     except given.RefusedError as error:
         raise repository.not_taken(path, str(error)) from error
-
-
-def _requirements(request: SourceRequest, path: str, target: Path, files: Collection[str]) -> str:
-    """Return the SHA-256 of a requirements file; raises StageError(RequirementsInvalid)."""
-    if path not in files:
-        field = "spec.conversion.requirements" if path == request.requirements else "requirements of a model"
-        texts = ", ".join(map(quoted, sorted(name for name in files if name.endswith(".txt"))[:10])) or "none"
-        message = f"{request.uri} has no file {path}, which {field} names; its text files: {texts}"
-        raise StageError(Reason.REQUIREMENTS_INVALID, message)
-    return sha256_of(SourceFile(path, target / path))

@@ -12,7 +12,7 @@ from triton_operator import names
 from triton_operator.api.source import Source
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
-from triton_operator.resources.volumes import Volumes, claim_volume, secret_volume
+from triton_operator.resources.volumes import claim_volume, secret_volume
 from triton_operator.resources.work import Download, Plain, Work
 
 T = TypeVar("T")
@@ -20,6 +20,8 @@ T = TypeVar("T")
 SourceWork = Work[SourceRequest, SourceResult]
 MESSAGES = ("field",)
 """The field of a request that messages alone name: the same files have one result, whichever fields name them."""
+QUESTIONS = ("models", "graphs", "requirements", "step_requirements")
+"""The fields of a request that ask something about the files, whichever these are."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,11 @@ def recorded_source(context: Context, work: SourceWork) -> SourceResult | None:
 
 
 def _work(context: Context, source: Source, **fields: Any) -> SourceWork:
-    """Return a Job's work. Its key does not cover the content: the user changes ``version`` to have it read again."""
+    """Return a Job's work. Its key does not cover the content: the user changes ``version`` to have it read again.
+
+    Whoever asks something else about files that were read does not ask for others, which may lie there by now. So the
+    answer is found in what is published.
+    """
     uri = uris.split(source.uri)
     request = SourceRequest(
         key="",
@@ -134,18 +140,32 @@ def _work(context: Context, source: Source, **fields: Any) -> SourceWork:
         include=tuple(source.include),
         **fields,
     )
-    request = names.request_with_key("source", request, source.version, context.triton_deployment.uid, without=MESSAGES)
-    given = _volumes(context, source)
+    others = (source.version, context.triton_deployment.uid)
+    key = names.result_key("source", request, *others, without=MESSAGES)
+    # Where all is taken, to ask for a requirements file takes no other file.
+    taken = sorted({*request.files}) if request.paths else []
+    files_key = names.result_key("source", request, *others, *taken, without=QUESTIONS)
+    request = replace(request, key=key, files_key=files_key)
+    shape: Plain | Download
+    if (published := _published(context, request)) is not None:
+        request = replace(request, published=published.digest, resolved=published.resolved)
+        shape = Plain()
+    elif uri.is_remote:
+        credentials = secret_volume(source.secret_ref.name) if source.secret_ref is not None else ((), ())
+        shape = Download(*credentials, source.service_account_name or "")
+    else:
+        shape = Plain(*claim_volume(context, "source", source.uri, layout.SOURCE_MOUNT))
     return Work(
         stage="source",
         request=request,
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
-        shape=Download(*given, source.service_account_name or "") if uri.is_remote else Plain(*given),
+        shape=shape,
     )
 
 
-def _volumes(context: Context, source: Source) -> Volumes:
-    """Return volumes and mounts of the files, or of the credentials for the download, if it needs any."""
-    if not uris.split(source.uri).is_remote:
-        return claim_volume(context, "source", source.uri, layout.SOURCE_MOUNT)
-    return secret_volume(source.secret_ref.name) if source.secret_ref is not None else ((), ())
+def _published(context: Context, request: SourceRequest) -> SourceResult | None:
+    """Return the result of a Job that has read the same files but was asked something else; None: there is none."""
+    own = record_name("source", request.key)
+    results = (each.outcome.result for name, each in sorted(context.observed.records.items()) if name != own)
+    found = (each for each in results if isinstance(each, SourceResult) and each.files_key == request.files_key)
+    return next(found, None)
