@@ -14,21 +14,36 @@ from triton_converters.stages.reference.soundness import disagreement, usual_siz
 
 
 def check_step(ensemble: Ensemble, member: Member, passed: Sequence[Arrays]) -> None:
-    """Ask a Python step twice, and hand it some requests at once, as the server's batcher does.
+    """Ask a Python step twice, and hand it requests of equal and of unequal rows at once, as the server's batcher does.
 
     What one loop gets wrong mixes requests. Raises StageError: ReferenceNotReproducible if it answers otherwise the
     second time; BatchingUnsupported if one of several requests is answered otherwise than alone; what ``_check_order``
     raises.
     """
-    model, name = member.model, member.step.model
+    model, name, largest = member.model, member.step.model, member.step.code.max_batch_size
     if not isinstance(model, PythonStep):
         return
-    requests = evidence.requests(passed) if member.step.code.max_batch_size else passed[:1]
+    requests = evidence.requests(passed) if largest else passed[:1]
     alone = [_connected(member, model(each)) for each in requests]
     _check_same(_connected(member, model(requests[0])), alone[0], name)
     _check_order(ensemble, member, requests, alone)
     if len(requests) < 2:
         return
+    _check_at_once(member, model, requests, alone)
+    if unequal := evidence.unequal(requests, largest):
+        try:
+            alone = [_connected(member, model(each)) for each in unequal]
+        except StageError as error:
+            # Two rows in one request are more than some ensembles ever hand on.
+            if error.reason is Reason.FRAMEWORK_FAILED:
+                return
+            raise
+        _check_at_once(member, model, unequal, alone)
+
+
+def _check_at_once(member: Member, model: PythonStep, requests: Sequence[Arrays], alone: Sequence[Arrays]) -> None:
+    """Hand a Python step all requests at once; ``alone``: its answers to each; raises as ``check_together``."""
+    name = member.step.model
     try:
         together = model.together(requests)
     except StageError as error:
