@@ -241,6 +241,15 @@ def test_a_step_may_pad_to_the_longest_of_all_requests_with_any_number() -> None
         step_checks.check_together(padded, [alone[0], {"ids": numpy.array([[4, 5, 6]])}], "tokenize")
 
 
+def test_a_step_that_cuts_to_the_shortest_of_all_requests_is_refused_but_for_zeros() -> None:
+    alone = [{"ids": numpy.array([[7, 8]])}, {"ids": numpy.array([[7, 8, 9]])}]
+    cut = [alone[0], {"ids": numpy.array([[7, 8]])}]
+    with pytest.raises(StageError, match=r"number 2 of 2, ids: shape \[1, 2\] and \[1, 3\], and the part") as error:
+        step_checks.check_together(cut, alone, "tokenize")
+    assert error.value.reason is Reason.BATCHING_UNSUPPORTED
+    step_checks.check_together(cut, [alone[0], {"ids": numpy.array([[7, 8, 0]])}], "tokenize")
+
+
 def test_a_step_that_takes_one_request_at_a_time_is_asked_for_each(source: Path) -> None:
     text = LABEL.replace("labels = [", "request, = requests\n        labels = [")
     (source / "label/step.py").write_text(text)

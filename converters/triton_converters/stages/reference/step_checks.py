@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.gates.agreement import common
 from triton_converters.load.ensemble import Ensemble, Member
 from triton_converters.load.triton_python import PythonStep
-from triton_converters.model_config.data_types import alike
 from triton_converters.stages.reference import evidence
 from triton_converters.stages.reference.soundness import disagreement, usual_sizes
 
@@ -89,23 +87,19 @@ def _check_same(again: Arrays, first: Arrays, model: str) -> None:
 def check_together(together: Sequence[Arrays], alone: Sequence[Arrays], model: str) -> None:
     """Check that a Python step answers requests that ``execute`` gets at once as it answers each alone.
 
-    Only the part of an output that both have is compared: a tokenizer may pad to the longest of all, with any number.
-    ``model``: the model's name. Raises StageError(BatchingUnsupported).
+    It may pad to the longest of all, with any number, as a tokenizer does; of an answer alone it may cut nothing but
+    zeros. ``model``: the model's name. Raises StageError(BatchingUnsupported).
     """
     usual = usual_sizes({name: [each[name] for each in alone] for name in alone[0]})
     for number, (one, other) in enumerate(zip(together, alone, strict=True), start=1):
-        worst = disagreement(*_common_parts(one, other), usual)
+        worst = disagreement(_without_padding(one, other), other, usual)
         if worst is not None:
             raise _mixed(model, f"number {number} of {len(alone)}, {worst}")
 
 
-def _common_parts(one: Arrays, other: Arrays) -> tuple[Arrays, Arrays]:
-    """Return the parts that both sides have of each output, or the whole outputs of different rank."""
-    ours, theirs = {}, {}
-    for name, whole in other.items():
-        mine = one[name]
-        ours[name], theirs[name] = common(*alike(mine, whole)) if mine.ndim == whole.ndim else (mine, whole)
-    return ours, theirs
+def _without_padding(together: Arrays, alone: Arrays) -> dict[str, Array]:
+    """Return the outputs without what lies beyond the end of those that were computed alone."""
+    return {name: array[tuple(map(slice, alone[name].shape[: array.ndim]))] for name, array in together.items()}
 
 
 def _mixed(model: str, what: str) -> StageError:
