@@ -13,7 +13,7 @@ from tritonclient.grpc import model_config_pb2
 
 from tests.converters.conversions import ensemble_conversion, save_doubling
 from tests.converters.run_stage import run_convert, run_reference
-from triton_converters.claim_store.dump import read_batches
+from triton_converters.claim_store.dump import Arrays, read_batches
 from triton_converters.claim_store.replay import read_result
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import (
@@ -28,8 +28,8 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.load.framework import load
 from triton_converters.stages.convert import prepare as converting
+from triton_converters.stages.reference import evidence, step_checks
 from triton_converters.stages.reference import prepare as referring
-from triton_converters.stages.reference import step_checks
 
 SOURCE, KEY = "d" * 64, "0123456789abcdef"
 COUNT = """
@@ -110,9 +110,9 @@ def source(mount: Path) -> Path:
     return directory
 
 
-def refer() -> ReferenceResult:
+def refer(model: ModelCode = WHOLE) -> ReferenceResult:
     return run_reference(
-        ReferenceRequest(KEY, SOURCE, WHOLE, Entrypoint("data.py", {}), 64, needs_labels=False, batch_sizes=())
+        ReferenceRequest(KEY, SOURCE, model, Entrypoint("data.py", {}), 64, needs_labels=False, batch_sizes=())
     )
 
 
@@ -144,6 +144,10 @@ MIXING = {
     "joined": (
         ("return [", "labels = [np.concatenate(labels)] * len(labels)\n        return ["),
         "one of 4 fails: step step: label/step.py: output label has the shape [4, 1], but the request has 1 rows",
+    ),
+    "each as long as the first": (
+        ("in labels]", "in [np.vstack(labels)[i * len(labels[0]) :][: len(own)] for i, own in enumerate(labels)]]"),
+        "number 3 of 3, label: 1 of 1 elements differ",
     ),
 }
 
@@ -237,10 +241,40 @@ def test_a_step_may_pad_to_the_longest_of_all_requests_with_any_number() -> None
         step_checks.check_together(padded, [alone[0], {"ids": numpy.array([[4, 5, 6]])}], "tokenize")
 
 
+def test_a_step_that_cuts_to_the_shortest_of_all_requests_is_refused_but_for_zeros() -> None:
+    alone = [{"ids": numpy.array([[7, 8]])}, {"ids": numpy.array([[7, 8, 9]])}]
+    cut = [alone[0], {"ids": numpy.array([[7, 8]])}]
+    with pytest.raises(StageError, match=r"number 2 of 2, ids: shape \[1, 2\] and \[1, 3\], and the part") as error:
+        step_checks.check_together(cut, alone, "tokenize")
+    assert error.value.reason is Reason.BATCHING_UNSUPPORTED
+    step_checks.check_together(cut, [alone[0], {"ids": numpy.array([[7, 8, 0]])}], "tokenize")
+
+
 def test_a_step_that_takes_one_request_at_a_time_is_asked_for_each(source: Path) -> None:
     text = LABEL.replace("labels = [", "request, = requests\n        labels = [")
     (source / "label/step.py").write_text(text)
     assert refer().samples == 6
+
+
+def test_a_step_that_takes_one_row_at_a_time_is_enough_for_an_ensemble_that_does(source: Path) -> None:
+    one = "assert all(len(each.inputs()[0].as_numpy()) == 1 for each in requests)"
+    (source / "label/step.py").write_text(LABEL.replace("labels = [", f"{one}\n        labels = ["))
+    (source / "data.py").write_text(DATALOADER.replace("def batches():", "def batches(batch_size=1):"))
+    assert refer(replace(WHOLE, max_batch_size=1)).samples == 6
+
+
+ROWS = [{"x": numpy.array([row])} for row in ([1, 2], [3], [5], [7, 8])]
+
+
+@pytest.mark.parametrize(
+    ("requests", "largest", "values"),
+    [(ROWS, 4, [[[5]], [[3], [5]], [[3]]]), (ROWS, 3, []), (ROWS[:2], 4, []), (ROWS[:1], 4, [])],
+    ids=["whole", "too few rows", "other shapes", "one sample"],
+)
+def test_unequal_requests_are_made_of_two_samples_that_fit(
+    requests: list[Arrays], largest: int, values: list[list[list[int]]]
+) -> None:
+    assert [each["x"].tolist() for each in evidence.unequal(requests, largest)] == values
 
 
 def test_the_revision_holds_what_a_server_loads(source: Path) -> None:

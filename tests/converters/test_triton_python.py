@@ -122,6 +122,15 @@ def test_a_step_starts_as_on_a_server(step: Load) -> None:
     assert found["again"][0, 0] == "/ steps 7 steps <class 'str'>"
 
 
+def test_a_step_is_told_the_largest_batch_of_the_spec_as_on_a_server(step: Load) -> None:
+    told = """
+    def initialize(self, args):
+        self.told = str(json.loads(args["model_config"])["max_batch_size"])
+"""
+    body = COMPLETE.replace("size(8)", "size(32)") + told + LENGTHS.replace('f"{each}"', "self.told")
+    assert step(body, None)({"word": WORDS})["again"].tolist() == [["8"], ["8"]]
+
+
 def test_the_files_of_a_dataloader_next_to_a_step_import_what_they_always_did(write_source: WriteSource) -> None:
     source = write_source({"steps/lengths.py": HEAD + LENGTHS, "steps/data.py": "import far, near", **OTHERS})
     step = load(source, ModelCode("triton-python", Entrypoint("steps/lengths.py", {}), 8, declared=DECLARED), "")

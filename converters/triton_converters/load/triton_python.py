@@ -51,7 +51,7 @@ class PythonStep:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     declared: tuple[GraphInput, ...]
-    """None: only a dataloader knows what bytes a step takes."""
+    """The inputs as the spec declares them; none for a file that declares them itself."""
     open_axes: OpenAxes
     """The axes that are declared as -1."""
     source: Path
@@ -154,7 +154,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> PythonStep:
             loaded = Loaded(name, StepFiles(source, path, PACKAGES_MOUNT), (TerminatedError,))
             config = _config(name, model)
             config = loaded.completed(config) if model.declared is None else config
-            names = _sides(path, config, model.max_batch_size > 0)
+            names = _sides(path, config)
             # What is declared follows the answers.
             step = RunningStep(loaded, config, _arguments(name, config), sized=False)
         except StepError as error:
@@ -226,23 +226,19 @@ def _declared(found: Sequence[Tensor]) -> list[dict[str, Any]]:
     ]
 
 
-def _sides(path: str, config: Mapping[str, Any], batched: bool) -> dict[str, tuple[str, ...]]:
+def _sides(path: str, config: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Return the names of inputs and outputs by their side in the configuration.
 
-    ``batched``: whether the spec has a batch dimension. Raises StageError(EntrypointInvalid) for a configuration that
-    cannot be read, or that is not of such a model.
+    Raises StageError(EntrypointInvalid) for a configuration that cannot be read, or lacks a side.
     """
     try:
         names = {side: tuple(str(each["name"]) for each in config[side]) for side in ("input", "output")}
-        largest = int(json.loads(json.dumps(config))["max_batch_size"])
+        json.dumps(config)
     except (KeyError, TypeError, ValueError) as error:
         raise _unfit(path, f"auto_complete_config leaves no configuration that can be read ({error!r:.200})") from error
     if not all(names.values()):
         message = "declare its inputs and outputs in the spec, or in auto_complete_config of TritonPythonModel"
         raise _unfit(path, f"it does not say what it takes and gives: {message}")
-    if largest and not batched:
-        message = f"auto_complete_config sets max_batch_size {largest}, but config.maxBatchSize of the model is 0"
-        raise _unfit(path, f"{message}: set both to 0, or neither")
     return names
 
 

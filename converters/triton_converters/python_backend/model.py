@@ -117,8 +117,7 @@ class TritonPythonModel:
 def _as_written(loaded: user_step.Loaded, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration with the sizes that the author declared, in the spec or by the file itself."""
     if SETTINGS.get(user_step.COMPLETES):
-        own = loaded.completed({**config, "input": [], "output": []})
-        return {**config, "input": own["input"], "output": own["output"]}
+        return loaded.completed({**config, "input": [], "output": []})
     declared = SETTINGS.get(user_step.DECLARED, {})
     outputs = [{**each, "dims": declared.get(each["name"], each["dims"])} for each in config["output"]]
     return {**config, "output": outputs}

@@ -106,9 +106,9 @@ class Loaded:
         return StepError(f"step {self._name}: {self.files.file}: {words}")
 
     def completed(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the configuration after the file's auto_complete_config, or as it is.
+        """Return the configuration with the inputs and outputs of the file's auto_complete_config, or as it is.
 
-        Raises StepError if that fails, or makes a model whose requests have several responses.
+        Raises StepError if that fails, adds a batch dimension, or makes a model whose requests have several responses.
         """
         backend = sys.modules[BACKEND]
         complete = getattr(self.model, "auto_complete_config", None)
@@ -122,7 +122,11 @@ class Loaded:
                 )
         found: dict[str, Any] = known.as_dict()
         check_single(self._name, found)
-        return found
+        largest = found.get("max_batch_size")
+        if largest and not config["max_batch_size"]:
+            message = f"auto_complete_config sets max_batch_size {largest}, but config.maxBatchSize of the model is 0"
+            raise self.error(f"{message}: set both to 0, or neither")
+        return {**config, "input": found.get("input"), "output": found.get("output")}
 
     def call(self, function: Any, *given: Any) -> Any:
         """Return what the user's function returns, also if it is asynchronous; raises StepError."""

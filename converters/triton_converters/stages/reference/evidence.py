@@ -4,10 +4,13 @@ Beside the reference's own batches there are answers that must agree with them, 
 """
 
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, pairwise
 
-from triton_converters.claim_store.dump import Arrays, Batch
+import numpy
+
+from triton_converters.claim_store.dump import Array, Arrays, Batch
 from triton_converters.contract.conversion_requests import ReferenceRequest
+from triton_converters.model_config.data_types import alike
 
 OWN = "."
 AGAIN = "again"
@@ -17,6 +20,9 @@ SINGLES = "singles"
 JOINED = "joined"
 """The first two batches, if each is one sample, run as one batch."""
 SINGLE_SAMPLES = 4
+UNEQUAL_ROWS = (1, 2, 1)
+"""Rows of requests that a Python step gets at once. Of two alone, the second begins where the first ends, whatever a
+step takes for the rows of each."""
 SIZE_REQUESTS = 4
 """Number of different requests of a size, which perf_analyzer sends in turn."""
 MEMBER_BATCHES = 2
@@ -50,8 +56,16 @@ def singles(request: ReferenceRequest, first: Batch) -> int:
 
 def are_joined(request: ReferenceRequest, first: Batch, second: Batch) -> bool:
     """Whether the first two batches are single samples that fit into one batch."""
-    alike = all(first.inputs[name].shape == second.inputs[name].shape for name in first.inputs)
-    return request.model.max_batch_size > 1 and len(first.ids) == 1 and alike
+    return request.model.max_batch_size > 1 and len(first.ids) == 1 and _have_one_shape(first.inputs, second.inputs)
+
+
+def joined(first: Arrays, second: Arrays) -> dict[str, Array]:
+    """Return the inputs of both as one batch."""
+    return {name: numpy.concatenate(alike(array, second[name])) for name, array in first.items()}
+
+
+def _have_one_shape(first: Arrays, second: Arrays) -> bool:
+    return all(array.shape == second[name].shape for name, array in first.items())
 
 
 def requests(passed: Sequence[Arrays]) -> list[Arrays]:
@@ -62,3 +76,12 @@ def requests(passed: Sequence[Arrays]) -> list[Arrays]:
         for index in range(len(next(iter(inputs.values()))))
     )
     return list(islice(rows, SINGLE_SAMPLES))
+
+
+def unequal(singles: Sequence[Arrays], largest: int) -> list[Arrays]:
+    """Return requests of UNEQUAL_ROWS, made of two neighbours of ``singles``, which are requests of one row each.
+
+    None if no two have one shape, or if the ``largest`` batch has fewer rows than all of them.
+    """
+    fitting = (pair for pair in pairwise(singles) if sum(UNEQUAL_ROWS) <= largest and _have_one_shape(*pair))
+    return next(([second, joined(first, second), first] for first, second in fitting), [])

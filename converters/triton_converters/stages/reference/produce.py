@@ -115,9 +115,8 @@ def _record_evidence(model: Framework, request: ReferenceRequest, answered: Iter
         _write_answer(incoming / evidence.SINGLES, number, _alone(model, first, number))
     second = next(answered, None)
     if second is not None and evidence.are_joined(request, first, second):
-        pairs = {name: alike(first.inputs[name], second.inputs[name]) for name in first.inputs}
-        both = {name: numpy.concatenate(pair) for name, pair in pairs.items()}
-        joined = Batch(numpy.concatenate(alike(first.ids, second.ids)), both, {}, {})
+        ids = numpy.concatenate(alike(first.ids, second.ids))
+        joined = Batch(ids, evidence.joined(first.inputs, second.inputs), {}, {})
         _write_answer(incoming / evidence.JOINED, 0, _answer(model, joined, batched, range(len(joined.ids))))
 
 

@@ -5,30 +5,43 @@ from collections.abc import Sequence
 from triton_converters.claim_store.dump import Array, Arrays
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.gates.agreement import common
 from triton_converters.load.ensemble import Ensemble, Member
 from triton_converters.load.triton_python import PythonStep
-from triton_converters.model_config.data_types import alike
 from triton_converters.stages.reference import evidence
 from triton_converters.stages.reference.soundness import disagreement, usual_sizes
 
 
 def check_step(ensemble: Ensemble, member: Member, passed: Sequence[Arrays]) -> None:
-    """Ask a Python step twice, and hand it some requests at once, as the server's batcher does.
+    """Ask a Python step twice, and hand it requests of equal and of unequal rows at once, as the server's batcher does.
 
     What one loop gets wrong mixes requests. Raises StageError: ReferenceNotReproducible if it answers otherwise the
     second time; BatchingUnsupported if one of several requests is answered otherwise than alone; what ``_check_order``
     raises.
     """
-    model, name = member.model, member.step.model
+    model, name, largest = member.model, member.step.model, member.step.code.max_batch_size
     if not isinstance(model, PythonStep):
         return
-    requests = evidence.requests(passed) if member.step.code.max_batch_size else passed[:1]
+    requests = evidence.requests(passed) if largest else passed[:1]
     alone = [_connected(member, model(each)) for each in requests]
     _check_same(_connected(member, model(requests[0])), alone[0], name)
     _check_order(ensemble, member, requests, alone)
     if len(requests) < 2:
         return
+    _check_at_once(member, model, requests, alone)
+    if unequal := evidence.unequal(requests, largest):
+        try:
+            alone = [_connected(member, model(each)) for each in unequal]
+        except StageError as error:
+            # Two rows in one request are more than some ensembles ever hand on.
+            if error.reason is Reason.FRAMEWORK_FAILED:
+                return
+            raise
+        _check_at_once(member, model, unequal, alone)
+
+
+def _check_at_once(member: Member, model: PythonStep, requests: Sequence[Arrays], alone: Sequence[Arrays]) -> None:
+    """Hand a Python step all requests at once; ``alone``: its answers to each; raises as ``check_together``."""
+    name = member.step.model
     try:
         together = model.together(requests)
     except StageError as error:
@@ -74,23 +87,19 @@ def _check_same(again: Arrays, first: Arrays, model: str) -> None:
 def check_together(together: Sequence[Arrays], alone: Sequence[Arrays], model: str) -> None:
     """Check that a Python step answers requests that ``execute`` gets at once as it answers each alone.
 
-    Only the part of an output that both have is compared: a tokenizer may pad to the longest of all, with any number.
-    ``model``: the model's name. Raises StageError(BatchingUnsupported).
+    It may pad to the longest of all, with any number, as a tokenizer does; of an answer alone it may cut nothing but
+    zeros. ``model``: the model's name. Raises StageError(BatchingUnsupported).
     """
     usual = usual_sizes({name: [each[name] for each in alone] for name in alone[0]})
     for number, (one, other) in enumerate(zip(together, alone, strict=True), start=1):
-        worst = disagreement(*_common_parts(one, other), usual)
+        worst = disagreement(_without_padding(one, other), other, usual)
         if worst is not None:
             raise _mixed(model, f"number {number} of {len(alone)}, {worst}")
 
 
-def _common_parts(one: Arrays, other: Arrays) -> tuple[Arrays, Arrays]:
-    """Return the parts that both sides have of each output, or the whole outputs of different rank."""
-    ours, theirs = {}, {}
-    for name, whole in other.items():
-        mine = one[name]
-        ours[name], theirs[name] = common(*alike(mine, whole)) if mine.ndim == whole.ndim else (mine, whole)
-    return ours, theirs
+def _without_padding(together: Arrays, alone: Arrays) -> dict[str, Array]:
+    """Return the outputs without what lies beyond the end of those that were computed alone."""
+    return {name: array[tuple(map(slice, alone[name].shape[: array.ndim]))] for name, array in together.items()}
 
 
 def _mixed(model: str, what: str) -> StageError:
