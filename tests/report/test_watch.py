@@ -118,14 +118,26 @@ def test_it_ends_well_where_a_rollback_serves() -> None:
     assert "is rolled back: " in text
 
 
+def held(name: str) -> dict[str, Any]:
+    """A soak or a canary that waits for a person."""
+    body = copy.deepcopy(case(name))
+    (found,) = [each for each in body["status"]["conditions"] if each["type"] == "Soaked"]
+    found["reason"] = "RolloutHeld"
+    return body
+
+
 @pytest.mark.parametrize("name", ["soaking", "canary"])
 def test_it_ends_where_a_soak_or_a_canary_is_held_and_says_what_to_do(name: str) -> None:
-    held = copy.deepcopy(case(name))
-    (found,) = [each for each in held["status"]["conditions"] if each["type"] == "Soaked"]
-    found["reason"] = "RolloutHeld"
-    status, text = watched([case(name), held])
+    status, text = watched([case(name), held(name)])
     assert status == Exit.WAITING
     assert "spec.rollout.onInconclusive" in text
+
+
+@pytest.mark.parametrize("name", ["soaking", "canary"])
+def test_an_older_generations_held_rollout_is_not_the_end(name: str) -> None:
+    edited = held(name)
+    edited["metadata"]["generation"] += 1
+    assert watched([edited, case("no-candidate-meets-the-constraint")])[0] == Exit.STALLED
 
 
 def test_a_ready_object_is_told_apart_from_the_revision_before_it() -> None:

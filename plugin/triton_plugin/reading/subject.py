@@ -60,15 +60,20 @@ class Subject:
         """Return the condition of that type, if it was observed."""
         return next((each for each in self.status.conditions if each.type == kind), None)
 
+    def present_condition(self, kind: str) -> Condition | None:
+        """Return the condition of that type, if it was observed for the present generation."""
+        condition = self.condition(kind)
+        return condition if condition is not None and condition.observed_generation == self.generation else None
+
     def holds(self, kind: str) -> bool:
         """Whether a condition is True for the present generation."""
-        condition = self.condition(kind)
-        return condition is not None and condition.status == "True" and condition.observed_generation == self.generation
+        condition = self.present_condition(kind)
+        return condition is not None and condition.status == "True"
 
     @property
     def is_soaked(self) -> bool:
         """Whether the active revision may still be undone by its soak."""
-        condition = self.condition("Soaked")
+        condition = self.present_condition("Soaked")
         return condition is not None and condition.reason == Reason.SOAKING
 
     @property
@@ -91,20 +96,20 @@ class Subject:
     @property
     def rollback_condition(self) -> Condition | None:
         """What is said of the revision that spec.rollout.revision holds; None: there is none."""
-        condition = self.condition("Selected")
+        condition = self.present_condition("Selected")
         return condition if condition is not None and condition.reason == Reason.ROLLED_BACK else None
 
     @property
     def is_held(self) -> bool:
         """Whether a soak or a canary has no verdict for so long that a person should know."""
-        condition = self.condition("Soaked")
+        condition = self.present_condition("Soaked")
         return condition is not None and condition.reason == Reason.ROLLOUT_HELD
 
     @property
     def is_paused(self) -> bool:
         """Whether the object waits for its user although nothing is wrong."""
-        condition = self.condition("Reconciling")
-        if condition is None or (condition.status, condition.observed_generation) != ("False", self.generation):
+        condition = self.present_condition("Reconciling")
+        if condition is None or condition.status != "False":
             return False
         return not self.holds("Ready") and not self.holds("Stalled")
 
