@@ -11,6 +11,7 @@ from triton_operator.observed.history import History, State
 from triton_operator.observed.revision import Revision
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
+from triton_plugin.reading.cluster import MissingError
 from triton_plugin.reading.job_log import JobLog
 from triton_plugin.reading.subject import parse
 from triton_plugin.telling.progress import panel
@@ -278,3 +279,8 @@ def test_a_long_one_is_an_error() -> None:
 def test_an_object_that_is_not_there_is_an_error_at_once() -> None:
     with pytest.raises(SubjectError, match="no TritonDeployment"):
         watched([SubjectError("no TritonDeployment x")])
+
+
+def test_an_object_that_is_deleted_is_an_error_at_once() -> None:
+    with pytest.raises(MissingError, match="no TritonDeployment"):
+        watched([case("profiling"), MissingError("no TritonDeployment x")])

@@ -9,6 +9,7 @@ from rich.console import Console
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
+from triton_plugin.reading.cluster import MissingError
 from triton_plugin.reading.job_log import JobLog
 from triton_plugin.reading.subject import Subject, parse
 from triton_plugin.telling import tables
@@ -37,7 +38,8 @@ def watch(
 
     An object whose new revision is soaked, or that works on something newer than the active revision, is not done yet.
 
-    ``read`` returns the object; a SubjectError is raised if it is the first answer or lasts longer than LOST_SECONDS.
+    ``read`` returns the object. Its MissingError is raised, and any other SubjectError if it is the first answer or
+    lasts longer than LOST_SECONDS.
     ``log`` returns the log of the Job that measures, or that did so last.
     ``timeout``: seconds after which it ends with TIMED_OUT; None: never.
     ``results``: returns the ConfigMap with the results, which tells of the revisions before, or None.
@@ -70,6 +72,8 @@ def watch(
                 body = read()
                 subject = parse(body, None)
                 answered_at = clock()
+            except MissingError:
+                raise
             except SubjectError:
                 if clock() - answered_at > LOST_SECONDS:
                     raise
