@@ -124,10 +124,12 @@ def every_file() -> list[str]:
     return [*(_file({"kind": kind}) for kind in KEPT), f"{AFTERWARDS}/{_file({'kind': 'Service'})}"]
 
 
-def next_steps(live: Live, folder: str) -> str:
-    """Return what to do with the files, as lines for a shell and words around them."""
-    metadata = live.deployment["metadata"]
-    kubectl, name, copy = f"kubectl --namespace {quote(metadata['namespace'])}", live.name, copy_name(live.name)
+def next_steps(live: Live, folder: str, kubectl: str) -> str:
+    """Return what to do with the files, as lines for a shell and words around them.
+
+    ``kubectl``: the start of each command, with the options of the cluster and namespace.
+    """
+    name, copy = live.name, copy_name(live.name)
     lines = [
         "Start the copy, and ask it for an answer at its own Service before you go on:",
         f"  {kubectl} apply --filename {quote(folder)}",
