@@ -138,8 +138,8 @@ class _Object:
 
     def _patch(self, spec: dict[str, Any]) -> None:
         """Change its spec. Raises SubjectError, also if it was changed since it was read."""
-        version = self._body.get("metadata", {}).get("resourceVersion")
-        self.source.patch(self._name, {"metadata": {"resourceVersion": version}, "spec": spec})
+        version = self._body.get("metadata", {}).get("resourceVersion", "")
+        self.source.patch_spec(self._name, version, spec)
 
     def served(self) -> Subject:
         """Return it with its results, once it is ready. Raises FolderError if it is so by what others asked for."""

@@ -44,7 +44,11 @@ class DeniedError(SubjectError):
     """The user may not do what was asked (403)."""
 
 
-ERRORS: Mapping[int, type[SubjectError]] = {403: DeniedError, 404: MissingError}
+class ConflictError(SubjectError):
+    """What was to be changed is not what was read (409)."""
+
+
+ERRORS: Mapping[int, type[SubjectError]] = {403: DeniedError, 404: MissingError, 409: ConflictError}
 """The error of each status that a command may go on after; any other is a SubjectError."""
 
 
@@ -122,6 +126,16 @@ class Cluster:
     def patch(self, name: str, change: dict[str, Any]) -> None:
         """Change the object by a merge patch. Raises SubjectError."""
         self._request(self._custom.patch_namespaced_custom_object, name, change)
+
+    def patch_spec(self, name: str, version: str, spec: dict[str, Any]) -> None:
+        """Change the spec that was read with a resourceVersion. Raises SubjectError, also if it was changed since."""
+        try:
+            self.patch(name, {"metadata": {"resourceVersion": version}, "spec": spec})
+        except ConflictError as error:
+            raise ConflictError(
+                f"TritonDeployment {name} was changed while this command decided, so it is left as it is;"
+                " type the command again"
+            ) from error
 
     def _request(self, request: Callable[..., Any], name: str, *body: dict[str, Any]) -> dict[str, Any]:
         """Send a request about one TritonDeployment and return the answer. Raises SubjectError."""

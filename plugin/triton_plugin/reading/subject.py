@@ -47,6 +47,8 @@ class Subject:
     """The states that served."""
     damaged: frozenset[str] = frozenset()
     """Keys of the revisions whose files on the claim are damaged."""
+    version: str = ""
+    """Its resourceVersion."""
     server: str = ""
     """Name of the active revision's Deployment; empty if the results were not given, or do not tell."""
 
@@ -189,6 +191,7 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
             namespace=metadata.get("namespace", "default"),
             name=name,
             generation=metadata.get("generation", 0),
+            version=metadata.get("resourceVersion", ""),
             spec=status.resolved.applied_to(spec) if status.resolved else spec,
             status=status,
             records={each: _printable_record(record) for each, record in observed.records.items()},

@@ -154,11 +154,6 @@ def holds(subject: Subject, sha256: str) -> bool:
     return revision is not None and revision.source_digest == f"sha256:{sha256}"
 
 
-def patch(name: str | None) -> dict[str, object]:
-    """Return the change of the object. ``name``: None clears the field."""
-    return {"spec": {"rollout": {"revision": name}}}
-
-
 def _previous_revision(subject: Subject) -> str:
     name, current = f"TritonDeployment {subject.name}", _current_revision(subject)
     if current is None:
