@@ -88,7 +88,7 @@ def live(cluster: Cluster, *others: Body, **changes: Any) -> Live:
     ]
     return Live(
         name="digits",
-        deployment=by_name["Deployment", active_server("digits", service)],
+        deployment=by_name["Deployment", active_server("digits", service, "--context x")],
         service=service,
         claim=by_name.get(("PersistentVolumeClaim", "digits-repository")),
         others=(*(by_name[each] for each in wanted if each in by_name), *others),
@@ -264,8 +264,8 @@ def test_the_steps_name_what_does_not_go_along() -> None:
 
 def test_an_object_that_serves_nothing_is_told_so() -> None:
     for service in (None, {"spec": {"selector": {names.TRITON_DEPLOYMENT_LABEL: "digits"}}}):
-        with pytest.raises(SubjectError, match=r"digits has no active revision.*kubectl triton explain digits"):
-            active_server("digits", service)
+        with pytest.raises(SubjectError, match=r"no active revision.*kubectl triton explain digits --context x"):
+            active_server("digits", service, "--context x")
 
 
 def test_the_page_has_the_table_of_what_is_kept() -> None:

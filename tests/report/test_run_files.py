@@ -168,6 +168,7 @@ class Namespace:
 
     namespace = "shared"
     kubectl = None
+    options = ()
 
     def __init__(self) -> None:
         self.spec = {"suspend": True, "serving": {"replicas": 3, "pod": {"a": 1}}, "models": [{"name": "old"}]}
@@ -222,6 +223,7 @@ class RolledBack:
 
     namespace = "vision"
     kubectl = None
+    options = ()
 
     def __init__(self, spec: dict[str, Any]) -> None:
         rollout = {"revision": KEPT, "onInconclusive": "Undo"}

@@ -15,7 +15,7 @@ from triton_plugin.reading.cluster import MissingError
 from triton_plugin.reading.job_log import JobLog
 from triton_plugin.reading.subject import parse
 from triton_plugin.telling.progress import panel
-from triton_plugin.telling.watch import LOST_SECONDS, watch
+from triton_plugin.telling.watch import LOST_SECONDS, Reads, watch
 
 
 def watched(
@@ -46,7 +46,7 @@ def watched(
         return JobLog(words=found) if isinstance(found, str) else found
 
     console = Console(width=200, file=io.StringIO())
-    status = watch(read, found_log, console, lambda: time[0], sleep, timeout, results)
+    status = watch(Reads(read, found_log, results), console, lambda: time[0], sleep, timeout)
     assert isinstance(console.file, io.StringIO)
     return status, console.file.getvalue()
 

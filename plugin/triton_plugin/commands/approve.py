@@ -16,6 +16,6 @@ def run(options: argparse.Namespace) -> Exit:
     source.patch_spec(options.name, subject.version, {"selection": {"approvedRevision": candidate.revision}})
     say(
         f"TritonDeployment {options.name}: {candidate.name} is approved: spec.selection.approvedRevision is set to"
-        f" {candidate.revision}. {after_a_patch(options.name)}"
+        f" {candidate.revision}. {after_a_patch(subject)}"
     )
     return Exit.OK

@@ -21,5 +21,5 @@ def run(options: argparse.Namespace) -> Exit:
     name = None if options.to_latest else rollback_revision(subject, options.revision)
     source.patch_spec(options.name, subject.version, {"rollout": {"revision": name}})
     change = f"is set to {name}. {rollback_effect(subject, name)}" if name else f"is removed. {latest_effect(subject)}"
-    say(f"TritonDeployment {options.name}: spec.rollout.revision {change} {after_a_patch(options.name)}")
+    say(f"TritonDeployment {options.name}: spec.rollout.revision {change} {after_a_patch(subject)}")
     return Exit.OK

@@ -86,13 +86,16 @@ def own_labels(name: str) -> dict[str, str]:
     return {"app.kubernetes.io/name": "tritonserver", "app.kubernetes.io/instance": copy_name(name)}
 
 
-def active_server(name: str, service: Body | None) -> str:
-    """Return the name of the Deployment that a Service leads to. Raises SubjectError if nothing serves."""
+def active_server(name: str, service: Body | None, place: str) -> str:
+    """Return the name of the Deployment that a Service leads to. Raises SubjectError if nothing serves.
+
+    ``place``: the options of a command about the object.
+    """
     server = (service or {}).get("spec", {}).get("selector", {}).get(names.SERVER_LABEL, "")
     if not server:
         raise SubjectError(
             f"TritonDeployment {name} has no active revision, so there is nothing to write; to see what is missing:"
-            f" kubectl triton explain {name}"
+            f" kubectl triton explain {name} {place}"
         )
     return str(server)
 

@@ -60,7 +60,8 @@ class Cluster:
 
         ``kubeconfig``: path of the file; None: that of KUBECONFIG, or the one of the home folder.
         """
-        self._options = [*(["--kubeconfig", kubeconfig] if kubeconfig else [])]
+        self.options = [*(["--kubeconfig", kubeconfig] if kubeconfig else [])]
+        """Those of kubectl that name the cluster."""
         try:
             if not kubeconfig and not context and _is_pod_without_kubeconfig():
                 configuration = client.Configuration()
@@ -70,7 +71,7 @@ class Cluster:
             else:
                 self._api = config.new_client_from_config(kubeconfig, context)
                 entry = _active_context(kubeconfig, context)
-                self._options += ["--context", entry["name"]]
+                self.options += ["--context", entry["name"]]
                 own_namespace = entry["context"].get("namespace", "")
         # Of a kubeconfig of another form, the client raises whatever it stumbles over.
         except (ConfigException, yaml.YAMLError, TypeError, ValueError, LookupError, AttributeError) as error:
@@ -87,12 +88,12 @@ class Cluster:
 
     def kubectl(self, *arguments: str) -> list[str]:
         """Return the command line of kubectl for this cluster and namespace."""
-        return ["kubectl", *self._options, "--namespace", self.namespace, *arguments]
+        return ["kubectl", *self.options, "--namespace", self.namespace, *arguments]
 
     def subject(self, name: str) -> Subject:
         """Return the object with its results. Raises SubjectError."""
         body = self.triton_deployment(name)
-        return parse(body, self.results(name))
+        return parse(body, self.results(name), self.options)
 
     def triton_deployment(self, name: str) -> dict[str, Any]:
         """Return the object alone. Raises SubjectError."""
@@ -110,7 +111,7 @@ class Cluster:
 
     def subjects(self) -> list[Subject]:
         """Return all objects of the namespace, without their results. Raises SubjectError."""
-        return [parse(each, None) for each in self.deployments()]
+        return [parse(each, None, self.options) for each in self.deployments()]
 
     def retry(self, name: str, moment: str) -> None:
         """Ask the operator for another try of what failed; ``moment`` differs each time. Raises SubjectError."""

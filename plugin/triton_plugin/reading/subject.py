@@ -1,5 +1,6 @@
 """The subject of every command: a TritonDeployment and its Jobs' results. Pure."""
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -49,8 +50,19 @@ class Subject:
     """Keys of the revisions whose files on the claim are damaged."""
     version: str = ""
     """Its resourceVersion."""
+    options: tuple[str, ...] = ()
+    """The options of kubectl that name its cluster; empty for the one of a saved file, which nobody knows."""
     server: str = ""
     """Name of the active revision's Deployment; empty if the results were not given, or do not tell."""
+
+    @property
+    def place(self) -> str:
+        """The options of a command about it: its namespace and cluster."""
+        return shlex.join(["--namespace", self.namespace, *self.options])
+
+    def command(self, *words: str) -> str:
+        """Return the plugin's command about it, for a shell."""
+        return f"kubectl triton {shlex.join(words)} {self.place}"
 
     @property
     def served_name(self) -> str:
@@ -172,10 +184,10 @@ def member_parts(name: str) -> tuple[str, str, str]:
     return form, precision, accelerator
 
 
-def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> Subject:
+def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None, options: Iterable[str] = ()) -> Subject:
     """Parse the API's objects: the TritonDeployment, and the ConfigMap ``<name>-results`` or None.
 
-    Raises SubjectError if this version cannot read the object.
+    ``options``: those of kubectl that name the cluster. Raises SubjectError if this version cannot read the object.
     """
     body = printable(deployment) | {"metadata": one_line(deployment.get("metadata"))}
     metadata = body.get("metadata")
@@ -192,6 +204,7 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
             name=name,
             generation=metadata.get("generation", 0),
             version=metadata.get("resourceVersion", ""),
+            options=tuple(options),
             spec=status.resolved.applied_to(spec) if status.resolved else spec,
             status=status,
             records={each: _printable_record(record) for each, record in observed.records.items()},
