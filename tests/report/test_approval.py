@@ -1,4 +1,5 @@
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from triton_plugin.__main__ import main
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
 from triton_plugin.reading.subject import Subject, parse
-from triton_plugin.telling.approval import approved_revision, patch
+from triton_plugin.telling.approval import approved_revision
 
 
 def subject(case: str = "awaiting-approval") -> Subject:
@@ -64,10 +65,10 @@ class FakeCluster:
         """There is always a cluster."""
 
     def subject(self, name: str) -> Subject:
-        return subject()
+        return replace(subject(), version="7")
 
-    def patch(self, name: str, change: dict[str, Any]) -> None:
-        type(self).patched = (name, change)
+    def patch_spec(self, name: str, version: str, spec: dict[str, Any]) -> None:
+        type(self).patched = (name, version, spec)
 
 
 def test_the_command_sets_the_field_and_says_what_git_must_have(
@@ -77,7 +78,5 @@ def test_the_command_sets_the_field_and_says_what_git_must_have(
     monkeypatch.setattr(FakeCluster, "patched", ())
     assert main(["approve", "digits"]) == Exit.OK
     key = approved_revision(subject(), None).revision
-    assert (
-        FakeCluster.patched == ("digits", patch(key)) == ("digits", {"spec": {"selection": {"approvedRevision": key}}})
-    )
+    assert FakeCluster.patched == ("digits", "7", {"selection": {"approvedRevision": key}})
     assert f"is approved: spec.selection.approvedRevision is set to {key}. If a GitOps tool" in capsys.readouterr().out

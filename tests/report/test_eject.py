@@ -2,6 +2,7 @@
 
 import copy
 import re
+import shlex
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from triton_plugin.drafting.eject import (
 from triton_plugin.errors import SubjectError
 
 Body = dict[str, Any]
+KUBECTL = "kubectl --kubeconfig 'a file' --context x --namespace vision"
 PAGE = Path(__file__).parents[2] / "docs/leaving.md"
 SCALER: Body = {
     "apiVersion": "autoscaling/v2",
@@ -86,7 +88,7 @@ def live(cluster: Cluster, *others: Body, **changes: Any) -> Live:
     ]
     return Live(
         name="digits",
-        deployment=by_name["Deployment", active_server("digits", service)],
+        deployment=by_name["Deployment", active_server("digits", service, "--context x")],
         service=service,
         claim=by_name.get(("PersistentVolumeClaim", "digits-repository")),
         others=(*(by_name[each] for each in wanted if each in by_name), *others),
@@ -244,15 +246,15 @@ def test_the_service_has_no_address_of_the_old_one() -> None:
 
 
 def test_the_steps_keep_a_claim_that_would_go_with_the_object() -> None:
-    steps = next_steps(live(settled(PLAIN)), "digits-ejected")
-    assert "kubectl --namespace vision patch td digits --type merge" in steps
+    steps = next_steps(live(settled(PLAIN)), "digits-ejected", KUBECTL)
+    assert f"  {KUBECTL} patch td digits --type merge" in steps
     retained = PLAIN.asking(repository={"retentionPolicy": {"whenDeleted": "Retain"}})
-    assert " patch td " not in next_steps(live(settled(retained)), "digits-ejected")
+    assert " patch td " not in next_steps(live(settled(retained)), "digits-ejected", KUBECTL)
 
 
 def test_the_steps_name_what_does_not_go_along() -> None:
     plain, warned = (
-        next_steps(live(settled(PLAIN), **changes), "out")
+        next_steps(live(settled(PLAIN), **changes), "out", KUBECTL)
         for changes in ({}, {"sharing": ("ocr", "tagger"), "has_scaled_object": True})
     )
     assert warned.startswith(plain)
@@ -262,8 +264,8 @@ def test_the_steps_name_what_does_not_go_along() -> None:
 
 def test_an_object_that_serves_nothing_is_told_so() -> None:
     for service in (None, {"spec": {"selector": {names.TRITON_DEPLOYMENT_LABEL: "digits"}}}):
-        with pytest.raises(SubjectError, match=r"digits has no active revision.*kubectl triton explain digits"):
-            active_server("digits", service)
+        with pytest.raises(SubjectError, match=r"no active revision.*kubectl triton explain digits --context x"):
+            active_server("digits", service, "--context x")
 
 
 def test_the_page_has_the_table_of_what_is_kept() -> None:
@@ -302,6 +304,9 @@ class FakeCluster:
     def children(self, kind: ApiKind) -> list[Body]:
         return []
 
+    def kubectl(self) -> list[str]:
+        return shlex.split(KUBECTL)
+
 
 def test_the_command_writes_a_folder_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -313,7 +318,9 @@ def test_the_command_writes_a_folder_once(
     names_of_files = {"deployment.yaml", "service.yaml", "networkpolicy.yaml", f"{AFTERWARDS}/service.yaml"}
     assert {path.relative_to(folder).as_posix() for path in folder.rglob("*.yaml")} == names_of_files
     out = capsys.readouterr().out
-    assert "kubectl --namespace vision apply --filename digits-ejected\n" in out
+    assert f"  {KUBECTL} apply --filename digits-ejected\n" in out
+    commands = [line.strip() for line in out.splitlines() if "kubectl" in line]
+    assert [line for line in commands if not line.startswith(f"{KUBECTL} ")] == [], "one of them deletes the object"
     assert "another claim: ocr also use digits-repository" in out
     assert __main__.main(["eject", "digits"]) == 1
     assert "digits-ejected exists; pass --force" in capsys.readouterr().err

@@ -225,10 +225,10 @@ class FakeCluster:
     named = NEWEST
 
     def subject(self, name: str) -> Subject:
-        return subject(revision(NEWEST), revision(BEFORE), named=self.named)
+        return replace(subject(revision(NEWEST), revision(BEFORE), named=self.named), version="7")
 
-    def patch(self, name: str, change: dict[str, Any]) -> None:
-        type(self).patched = (name, change)
+    def patch_spec(self, name: str, version: str, spec: dict[str, Any]) -> None:
+        type(self).patched = (name, version, spec)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_rollback_sets_the_field_and_says_what_git_must_have(
         assert (status, FakeCluster.patched) == (1, ())
         assert f"name one of these: {NEWEST}, {BEFORE}" in err
         return
-    assert (status, FakeCluster.patched) == (0, ("digits", {"spec": {"rollout": {"revision": wanted}}}))
+    assert (status, FakeCluster.patched) == (0, ("digits", "7", {"rollout": {"revision": wanted}}))
     assert "make the same change in Git" in out
     assert ("Revisions that served" in out) == (wanted is not None), "the list is shown with a choice"
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
 
 from triton_plugin.__main__ import main
 from triton_plugin.command_line import parser
@@ -158,3 +160,16 @@ def test_a_program_begins_no_line_of_another_container(
         "[pod/a/run] x\N{REPLACEMENT CHARACTER}[pod/b/profile] passed",
         "[pod/a/run] \N{REPLACEMENT CHARACTER}",
     ]
+
+
+def test_what_was_changed_since_it_was_read_is_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+
+    def refused(_: object, *request: Any, **__: Any) -> None:
+        sent.append(request[-1])
+        raise ApiException(status=409, reason="Conflict")
+
+    monkeypatch.setattr(client.CustomObjectsApi, "patch_namespaced_custom_object", refused)
+    with pytest.raises(SubjectError, match=r"digits was changed while .*; type the command again"):
+        Cluster(None, None, kubeconfig(tmp_path)).patch_spec("digits", "7", {"suspend": True})
+    assert sent == [{"metadata": {"resourceVersion": "7"}, "spec": {"suspend": True}}]

@@ -109,8 +109,8 @@ def test_a_soak_that_undid_the_newest_left_nothing_to_go_back_from(soaked_once: 
     assert active(cluster) == key
     assert refusal(cluster) == (
         f"TritonDeployment digits serves revision {key}, and what is asked for does not serve (SoakFailed). To stay"
-        f" with the active revision, revert the edit, or type: kubectl triton rollback digits {key}; to go further"
-        f" back, type: kubectl triton rollback digits {before}"
+        f" with the active revision, revert the edit, or type: kubectl triton rollback digits {key} --namespace vision;"
+        f" to go further back, type: kubectl triton rollback digits {before} --namespace vision"
     )
 
 
@@ -142,7 +142,7 @@ def test_a_canary_is_not_what_serves() -> None:
     begun(cluster)
     words = refusal(cluster)
     assert f"revision {cluster.status['target']['revision']} is on its way (Canary)" in words
-    assert words.endswith(f"revert the edit, or type: kubectl triton rollback digits {key}")
+    assert words.endswith(f"revert the edit, or type: kubectl triton rollback digits {key} --namespace vision")
 
 
 @pytest.mark.parametrize("nightly", [False, True], ids=["edit", "newer files"])

@@ -168,6 +168,7 @@ class Namespace:
 
     namespace = "shared"
     kubectl = None
+    options = ()
 
     def __init__(self) -> None:
         self.spec = {"suspend": True, "serving": {"replicas": 3, "pod": {"a": 1}}, "models": [{"name": "old"}]}
@@ -175,9 +176,9 @@ class Namespace:
     def child(self, *_: object) -> dict[str, object]:
         return {"spec": self.spec}
 
-    def patch(self, name: str, change: dict[str, dict[str, object]]) -> None:
+    def patch_spec(self, name: str, version: str, spec: dict[str, object]) -> None:
         assert name == "net"
-        self.spec = _merged(self.spec, change["spec"])
+        self.spec = _merged(self.spec, spec)
 
 
 def _merged(there: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
@@ -222,6 +223,7 @@ class RolledBack:
 
     namespace = "vision"
     kubectl = None
+    options = ()
 
     def __init__(self, spec: dict[str, Any]) -> None:
         rollout = {"revision": KEPT, "onInconclusive": "Undo"}
@@ -247,11 +249,11 @@ class RolledBack:
         """What another person does by `kubectl triton rollback`."""
         self.spec = _merged(self.spec, {"rollout": {"revision": revision}})
 
-    def patch(self, name: str, change: dict[str, dict[str, object]]) -> None:
+    def patch_spec(self, name: str, version: str, spec: dict[str, object]) -> None:
         assert name == "net"
-        self.spec = _merged(self.spec, change["spec"])
+        self.spec = _merged(self.spec, spec)
         self.writes.append(self.spec)
-        self.versions.append(change.get("metadata", {}).get("resourceVersion"))
+        self.versions.append(version)
 
     def apply(self, _: object, file: Path) -> str:
         self.spec = _merged(self.spec, yaml.safe_load(file.read_text())["spec"])
@@ -458,7 +460,7 @@ def test_other_files_that_came_after_the_push_are_no_success(
 ) -> None:
     """A second push, or a GitOps tool that sets the digest back: the object is Ready with it."""
     rolled_back.hold(None)
-    _at_the_end(monkeypatch, lambda: rolled_back.patch("net", {"spec": {"source": {"sha256": SHA256}}}))
+    _at_the_end(monkeypatch, lambda: rolled_back.patch_spec("net", "", {"source": {"sha256": SHA256}}))
     assert main(["run", str(written.parent / "net.onnx"), "--update"]) == 1
     assert "net got another spec.source.sha256 meanwhile, so what this command asks" in capsys.readouterr().err
 

@@ -124,3 +124,7 @@ def test_an_object_that_is_rolled_back_takes_no_images(
     assert __main__.main(["update-images", "--all"]) == 0
     assert cluster.asked == []
     assert "TritonDeployment digits: takes no images while spec.rollout.revision is set" in capsys.readouterr().out
+    body["metadata"]["generation"] += 1
+    monkeypatch.setattr(FakeCluster, "objects", {"digits": parse(body, None)})
+    assert __main__.main(["update-images", "--all"]) == 0
+    assert cluster.asked == ["digits"], "what is said of an earlier spec holds nothing back"

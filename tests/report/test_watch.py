@@ -11,10 +11,11 @@ from triton_operator.observed.history import History, State
 from triton_operator.observed.revision import Revision
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
+from triton_plugin.reading.cluster import MissingError
 from triton_plugin.reading.job_log import JobLog
 from triton_plugin.reading.subject import parse
 from triton_plugin.telling.progress import panel
-from triton_plugin.telling.watch import LOST_SECONDS, watch
+from triton_plugin.telling.watch import LOST_SECONDS, Reads, watch
 
 
 def watched(
@@ -45,7 +46,7 @@ def watched(
         return JobLog(words=found) if isinstance(found, str) else found
 
     console = Console(width=200, file=io.StringIO())
-    status = watch(read, found_log, console, lambda: time[0], sleep, timeout, results)
+    status = watch(Reads(read, found_log, results), console, lambda: time[0], sleep, timeout)
     assert isinstance(console.file, io.StringIO)
     return status, console.file.getvalue()
 
@@ -118,14 +119,26 @@ def test_it_ends_well_where_a_rollback_serves() -> None:
     assert "is rolled back: " in text
 
 
+def held(name: str) -> dict[str, Any]:
+    """A soak or a canary that waits for a person."""
+    body = copy.deepcopy(case(name))
+    (found,) = [each for each in body["status"]["conditions"] if each["type"] == "Soaked"]
+    found["reason"] = "RolloutHeld"
+    return body
+
+
 @pytest.mark.parametrize("name", ["soaking", "canary"])
 def test_it_ends_where_a_soak_or_a_canary_is_held_and_says_what_to_do(name: str) -> None:
-    held = copy.deepcopy(case(name))
-    (found,) = [each for each in held["status"]["conditions"] if each["type"] == "Soaked"]
-    found["reason"] = "RolloutHeld"
-    status, text = watched([case(name), held])
+    status, text = watched([case(name), held(name)])
     assert status == Exit.WAITING
     assert "spec.rollout.onInconclusive" in text
+
+
+@pytest.mark.parametrize("name", ["soaking", "canary"])
+def test_an_older_generations_held_rollout_is_not_the_end(name: str) -> None:
+    edited = held(name)
+    edited["metadata"]["generation"] += 1
+    assert watched([edited, case("no-candidate-meets-the-constraint")])[0] == Exit.STALLED
 
 
 def test_a_ready_object_is_told_apart_from_the_revision_before_it() -> None:
@@ -266,3 +279,8 @@ def test_a_long_one_is_an_error() -> None:
 def test_an_object_that_is_not_there_is_an_error_at_once() -> None:
     with pytest.raises(SubjectError, match="no TritonDeployment"):
         watched([SubjectError("no TritonDeployment x")])
+
+
+def test_an_object_that_is_deleted_is_an_error_at_once() -> None:
+    with pytest.raises(MissingError, match="no TritonDeployment"):
+        watched([case("profiling"), MissingError("no TritonDeployment x")])

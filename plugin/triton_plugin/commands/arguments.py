@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from shlex import quote
 
 from triton_plugin.drafting.first_object import ObjectOptions
 from triton_plugin.drafting.model_folder import ModelFolder, read
@@ -25,11 +24,11 @@ def cluster(options: argparse.Namespace) -> Cluster:
     return Cluster(options.context, options.namespace, options.kubeconfig)
 
 
-def after_a_patch(name: str) -> str:
+def after_a_patch(subject: Subject) -> str:
     """Return what to do once a command has changed an object's spec."""
     return (
         "If a GitOps tool applies this object, make the same change in Git: the tool may take this one back. To follow"
-        f" it: kubectl triton watch {quote(name)}"
+        f" it: {subject.command('watch', subject.name)}"
     )
 
 

@@ -1,6 +1,7 @@
 """`kubectl triton eject`."""
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ def run(options: argparse.Namespace) -> Exit:
     folder: Path = options.output or Path(copy_name(options.name))
     if folder.exists() and not options.force:
         raise FolderError(f"{folder} exists; pass --force to write its files again, or --output another folder")
-    live = _live(cluster(options), options.name)
+    source = cluster(options)
+    live = _live(source, options.name)
     written = files(live)
     for path in every_file():
         file = folder / path
@@ -38,7 +40,7 @@ def run(options: argparse.Namespace) -> Exit:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(written[path], encoding="utf-8")
         say(f"wrote {file}")
-    say(f"\n{next_steps(live, str(folder))}")
+    say(f"\n{next_steps(live, str(folder), shlex.join(source.kubectl()))}")
     return Exit.OK
 
 
@@ -46,7 +48,7 @@ def _live(source: Cluster, name: str) -> Live:
     """Return what serves the object now. Raises SubjectError."""
     serving = source.triton_deployment(name)["spec"].get("serving") or {}
     service = source.child(kinds.SERVICE, name)
-    server = active_server(name, service)
+    server = active_server(name, service, shlex.join(source.kubectl()[1:]))
     deployment = source.child(kinds.DEPLOYMENT, server)
     if service is None or deployment is None:
         raise SubjectError(

@@ -104,13 +104,13 @@ class _Object:
         self._pushed = push_files(self.source, self._options, path, uri).sha256
         self._read_again()
         if self._options.to_latest and self.revision:
-            subject = parse(self._body, self.source.results(self._name))
+            subject = parse(self._body, self.source.results(self._name), self.source.options)
             if self._pushed == subject.spec.source.sha256 and left_revision(subject):
                 raise FolderError(
                     f"the folder still holds the files that the rollback of {self._name} left"
                     f" (sha256:{self._pushed[:8]}), which would serve again at once, so nothing is applied; mend them."
                     " If you mended the object's file alone, apply it, and type"
-                    f" `kubectl triton rollback {self._name} --to-latest`"
+                    f" `{subject.command('rollback', self._name, '--to-latest')}`"
                 )
         return self._pushed
 
@@ -138,8 +138,8 @@ class _Object:
 
     def _patch(self, spec: dict[str, Any]) -> None:
         """Change its spec. Raises SubjectError, also if it was changed since it was read."""
-        version = self._body.get("metadata", {}).get("resourceVersion")
-        self.source.patch(self._name, {"metadata": {"resourceVersion": version}, "spec": spec})
+        version = self._body.get("metadata", {}).get("resourceVersion", "")
+        self.source.patch_spec(self._name, version, spec)
 
     def served(self) -> Subject:
         """Return it with its results, once it is ready. Raises FolderError if it is so by what others asked for."""
@@ -147,7 +147,7 @@ class _Object:
         # Not everybody who may read the object may read its results.
         with suppress(SubjectError):
             results = self.source.results(self._name)
-        subject = parse(self.source.triton_deployment(self._name), results)
+        subject = parse(self.source.triton_deployment(self._name), results, self.source.options)
         change = ""
         if held := subject.spec.rollout.revision:
             change = "" if holds(subject, self._pushed) else f"was rolled back to revision {held} meanwhile"

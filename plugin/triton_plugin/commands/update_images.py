@@ -1,7 +1,6 @@
 """`kubectl triton update-images`."""
 
 import argparse
-from shlex import quote
 
 from triton_plugin.commands.arguments import cluster, moment
 from triton_plugin.exits import Exit
@@ -24,12 +23,12 @@ def run(options: argparse.Namespace) -> Exit:
     now = moment()
     for each in outdated:
         if reason := refusal(each):
-            say(f"TritonDeployment {each.name}: {reason}; to see why, type: kubectl triton explain {quote(each.name)}")
+            say(f"TritonDeployment {each.name}: {reason}; to see why, type: {each.command('explain', each.name)}")
             continue
         source.update_images(each.name, now)
         say(
             f"TritonDeployment {each.name}: the operator was asked for these images: what they make is made, verified"
-            " and measured again, while the active revision serves; to follow it: kubectl triton watch"
-            f" {quote(each.name)}"
+            " and measured again, while the active revision serves; to follow it:"
+            f" {each.command('watch', each.name)}"
         )
     return Exit.OK

@@ -6,7 +6,7 @@ import time
 from triton_plugin.commands.arguments import cluster
 from triton_plugin.exits import Exit
 from triton_plugin.reading.cluster import Cluster
-from triton_plugin.telling.watch import watch
+from triton_plugin.telling.watch import Reads, watch
 from triton_plugin.terminal import console
 
 
@@ -17,12 +17,10 @@ def run(options: argparse.Namespace) -> Exit:
 
 def watch_object(source: Cluster, name: str, timeout: float | None) -> Exit:
     """Show an object's progress. ``timeout``: seconds, None: without end. Raises CommandError."""
-    return watch(
+    reads = Reads(
         lambda: source.triton_deployment(name),
         lambda: source.measuring(name),
-        console(),
-        time.monotonic,
-        time.sleep,
-        timeout,
         lambda: source.results(name),
+        source.options,
     )
+    return watch(reads, console(), time.monotonic, time.sleep, timeout)

@@ -86,13 +86,16 @@ def own_labels(name: str) -> dict[str, str]:
     return {"app.kubernetes.io/name": "tritonserver", "app.kubernetes.io/instance": copy_name(name)}
 
 
-def active_server(name: str, service: Body | None) -> str:
-    """Return the name of the Deployment that a Service leads to. Raises SubjectError if nothing serves."""
+def active_server(name: str, service: Body | None, place: str) -> str:
+    """Return the name of the Deployment that a Service leads to. Raises SubjectError if nothing serves.
+
+    ``place``: the options of a command about the object.
+    """
     server = (service or {}).get("spec", {}).get("selector", {}).get(names.SERVER_LABEL, "")
     if not server:
         raise SubjectError(
             f"TritonDeployment {name} has no active revision, so there is nothing to write; to see what is missing:"
-            f" kubectl triton explain {name}"
+            f" kubectl triton explain {name} {place}"
         )
     return str(server)
 
@@ -124,10 +127,12 @@ def every_file() -> list[str]:
     return [*(_file({"kind": kind}) for kind in KEPT), f"{AFTERWARDS}/{_file({'kind': 'Service'})}"]
 
 
-def next_steps(live: Live, folder: str) -> str:
-    """Return what to do with the files, as lines for a shell and words around them."""
-    metadata = live.deployment["metadata"]
-    kubectl, name, copy = f"kubectl --namespace {quote(metadata['namespace'])}", live.name, copy_name(live.name)
+def next_steps(live: Live, folder: str, kubectl: str) -> str:
+    """Return what to do with the files, as lines for a shell and words around them.
+
+    ``kubectl``: the start of each command, with the options of the cluster and namespace.
+    """
+    name, copy = live.name, copy_name(live.name)
     lines = [
         "Start the copy, and ask it for an answer at its own Service before you go on:",
         f"  {kubectl} apply --filename {quote(folder)}",

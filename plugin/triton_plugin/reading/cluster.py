@@ -44,7 +44,11 @@ class DeniedError(SubjectError):
     """The user may not do what was asked (403)."""
 
 
-ERRORS: Mapping[int, type[SubjectError]] = {403: DeniedError, 404: MissingError}
+class ConflictError(SubjectError):
+    """What was to be changed is not what was read (409)."""
+
+
+ERRORS: Mapping[int, type[SubjectError]] = {403: DeniedError, 404: MissingError, 409: ConflictError}
 """The error of each status that a command may go on after; any other is a SubjectError."""
 
 
@@ -56,7 +60,8 @@ class Cluster:
 
         ``kubeconfig``: path of the file; None: that of KUBECONFIG, or the one of the home folder.
         """
-        self._options = [*(["--kubeconfig", kubeconfig] if kubeconfig else [])]
+        self.options = [*(["--kubeconfig", kubeconfig] if kubeconfig else [])]
+        """Those of kubectl that name the cluster."""
         try:
             if not kubeconfig and not context and _is_pod_without_kubeconfig():
                 configuration = client.Configuration()
@@ -66,7 +71,7 @@ class Cluster:
             else:
                 self._api = config.new_client_from_config(kubeconfig, context)
                 entry = _active_context(kubeconfig, context)
-                self._options += ["--context", entry["name"]]
+                self.options += ["--context", entry["name"]]
                 own_namespace = entry["context"].get("namespace", "")
         # Of a kubeconfig of another form, the client raises whatever it stumbles over.
         except (ConfigException, yaml.YAMLError, TypeError, ValueError, LookupError, AttributeError) as error:
@@ -83,12 +88,12 @@ class Cluster:
 
     def kubectl(self, *arguments: str) -> list[str]:
         """Return the command line of kubectl for this cluster and namespace."""
-        return ["kubectl", *self._options, "--namespace", self.namespace, *arguments]
+        return ["kubectl", *self.options, "--namespace", self.namespace, *arguments]
 
     def subject(self, name: str) -> Subject:
         """Return the object with its results. Raises SubjectError."""
         body = self.triton_deployment(name)
-        return parse(body, self.results(name))
+        return parse(body, self.results(name), self.options)
 
     def triton_deployment(self, name: str) -> dict[str, Any]:
         """Return the object alone. Raises SubjectError."""
@@ -106,7 +111,7 @@ class Cluster:
 
     def subjects(self) -> list[Subject]:
         """Return all objects of the namespace, without their results. Raises SubjectError."""
-        return [parse(each, None) for each in self.deployments()]
+        return [parse(each, None, self.options) for each in self.deployments()]
 
     def retry(self, name: str, moment: str) -> None:
         """Ask the operator for another try of what failed; ``moment`` differs each time. Raises SubjectError."""
@@ -122,6 +127,16 @@ class Cluster:
     def patch(self, name: str, change: dict[str, Any]) -> None:
         """Change the object by a merge patch. Raises SubjectError."""
         self._request(self._custom.patch_namespaced_custom_object, name, change)
+
+    def patch_spec(self, name: str, version: str, spec: dict[str, Any]) -> None:
+        """Change the spec that was read with a resourceVersion. Raises SubjectError, also if it was changed since."""
+        try:
+            self.patch(name, {"metadata": {"resourceVersion": version}, "spec": spec})
+        except ConflictError as error:
+            raise ConflictError(
+                f"TritonDeployment {name} was changed while this command decided, so it is left as it is;"
+                " type the command again"
+            ) from error
 
     def _request(self, request: Callable[..., Any], name: str, *body: dict[str, Any]) -> dict[str, Any]:
         """Send a request about one TritonDeployment and return the answer. Raises SubjectError."""

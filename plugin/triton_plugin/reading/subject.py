@@ -1,5 +1,6 @@
 """The subject of every command: a TritonDeployment and its Jobs' results. Pure."""
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -47,8 +48,21 @@ class Subject:
     """The states that served."""
     damaged: frozenset[str] = frozenset()
     """Keys of the revisions whose files on the claim are damaged."""
+    version: str = ""
+    """Its resourceVersion."""
+    options: tuple[str, ...] = ()
+    """The options of kubectl that name its cluster; empty for the one of a saved file, which nobody knows."""
     server: str = ""
     """Name of the active revision's Deployment; empty if the results were not given, or do not tell."""
+
+    @property
+    def place(self) -> str:
+        """The options of a command about it: its namespace and cluster."""
+        return shlex.join(["--namespace", self.namespace, *self.options])
+
+    def command(self, *words: str) -> str:
+        """Return the plugin's command about it, for a shell."""
+        return f"kubectl triton {shlex.join(words)} {self.place}"
 
     @property
     def served_name(self) -> str:
@@ -60,15 +74,20 @@ class Subject:
         """Return the condition of that type, if it was observed."""
         return next((each for each in self.status.conditions if each.type == kind), None)
 
+    def present_condition(self, kind: str) -> Condition | None:
+        """Return the condition of that type, if it was observed for the present generation."""
+        condition = self.condition(kind)
+        return condition if condition is not None and condition.observed_generation == self.generation else None
+
     def holds(self, kind: str) -> bool:
         """Whether a condition is True for the present generation."""
-        condition = self.condition(kind)
-        return condition is not None and condition.status == "True" and condition.observed_generation == self.generation
+        condition = self.present_condition(kind)
+        return condition is not None and condition.status == "True"
 
     @property
     def is_soaked(self) -> bool:
         """Whether the active revision may still be undone by its soak."""
-        condition = self.condition("Soaked")
+        condition = self.present_condition("Soaked")
         return condition is not None and condition.reason == Reason.SOAKING
 
     @property
@@ -91,20 +110,20 @@ class Subject:
     @property
     def rollback_condition(self) -> Condition | None:
         """What is said of the revision that spec.rollout.revision holds; None: there is none."""
-        condition = self.condition("Selected")
+        condition = self.present_condition("Selected")
         return condition if condition is not None and condition.reason == Reason.ROLLED_BACK else None
 
     @property
     def is_held(self) -> bool:
         """Whether a soak or a canary has no verdict for so long that a person should know."""
-        condition = self.condition("Soaked")
+        condition = self.present_condition("Soaked")
         return condition is not None and condition.reason == Reason.ROLLOUT_HELD
 
     @property
     def is_paused(self) -> bool:
         """Whether the object waits for its user although nothing is wrong."""
-        condition = self.condition("Reconciling")
-        if condition is None or (condition.status, condition.observed_generation) != ("False", self.generation):
+        condition = self.present_condition("Reconciling")
+        if condition is None or condition.status != "False":
             return False
         return not self.holds("Ready") and not self.holds("Stalled")
 
@@ -165,10 +184,10 @@ def member_parts(name: str) -> tuple[str, str, str]:
     return form, precision, accelerator
 
 
-def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> Subject:
+def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None, options: Iterable[str] = ()) -> Subject:
     """Parse the API's objects: the TritonDeployment, and the ConfigMap ``<name>-results`` or None.
 
-    Raises SubjectError if this version cannot read the object.
+    ``options``: those of kubectl that name the cluster. Raises SubjectError if this version cannot read the object.
     """
     body = printable(deployment) | {"metadata": one_line(deployment.get("metadata"))}
     metadata = body.get("metadata")
@@ -184,6 +203,8 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None) -> S
             namespace=metadata.get("namespace", "default"),
             name=name,
             generation=metadata.get("generation", 0),
+            version=metadata.get("resourceVersion", ""),
+            options=tuple(options),
             spec=status.resolved.applied_to(spec) if status.resolved else spec,
             status=status,
             records={each: _printable_record(record) for each, record in observed.records.items()},

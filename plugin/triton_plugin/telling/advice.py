@@ -19,13 +19,13 @@ def _advice_by_reason() -> dict[str, str]:
 
 
 def advice(
-    reason: str, name: str = "NAME", namespace: str = "", *, digest: str | None = None, is_explained: bool = False
+    reason: str, name: str = "NAME", place: str = "", *, digest: str | None = None, is_explained: bool = False
 ) -> str:
     """Return what to do as plain text; empty if there is nothing to do or nothing is known.
 
-    ``name``, ``namespace``: of the object, for the commands in it. ``digest``: its spec.source.sha256.
+    ``name``, ``place``: of the object and its options, for the commands in it. ``digest``: its spec.source.sha256.
     ``is_explained``: the explanation of the object is right below the text.
     """
-    arguments = f"{quote(name)} --namespace {quote(namespace)}" if namespace else quote(name)
+    arguments = f"{quote(name)} {place}".rstrip()
     text = _advice_by_reason().get(reason, "").replace(EXPLANATION, "below" if is_explained else EXPLAIN)
     return text.replace(CHANGE, NEW_DIGEST if digest else NEW_VERSION).replace(" NAME", f" {arguments}")

@@ -37,8 +37,3 @@ def approved_revision(subject: Subject, name: str | None) -> CandidateStatus:
             f" clear which one is meant; rename the candidate, whose revision is {keys}, in spec.models"
         )
     return found[0]
-
-
-def patch(key: str) -> dict[str, object]:
-    """Return the change of the object that approves a revision by its key."""
-    return {"spec": {"selection": {"approvedRevision": key}}}

@@ -1,6 +1,7 @@
 """Explains an object in sentences: the outcome, the selection, the other candidates, and what to do. Pure."""
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -63,7 +64,8 @@ def _outcome(subject: Subject) -> Iterator[_Line]:
     """Yield how far the object is, why it is no further, and what to do."""
     name = f"TritonDeployment {subject.namespace}/{subject.name}"
     if subject.status.observed_generation < 0:
-        pods = "kubectl get pods --all-namespaces --selector app.kubernetes.io/name=triton-operator"
+        selector = ("--selector", "app.kubernetes.io/name=triton-operator")
+        pods = shlex.join(["kubectl", "get", "pods", "--all-namespaces", *selector, *subject.options])
         yield _Line(f"The operator has not seen {name} yet. Check that the operator runs: {pods}")
         return
     if subject.status.observed_generation != subject.generation:
@@ -155,7 +157,7 @@ def _condition_lines(subject: Subject, condition: Condition) -> Iterator[_Line]:
 def _advice_lines(subject: Subject, reason: str) -> Iterator[_Line]:
     """Yield a line with what to do about a reason, if there is anything to do, and it is known."""
     digest = subject.spec.source.sha256
-    if text := advice(reason, subject.name, subject.namespace, digest=digest, is_explained=True):
+    if text := advice(reason, subject.name, subject.place, digest=digest, is_explained=True):
         yield _Line(f"  to do: {text}", advises=reason)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from shlex import quote
 
 from triton_operator.api.status import ON_TRIAL
 from triton_operator.names import results
@@ -60,8 +59,7 @@ def figures_before(subject: Subject) -> list[str]:
     lines = [f"{each} {metrics[each]}; revision {name}, which served before, had {earlier[each]}." for each in changed]
     is_asked = not subject.spec.rollout.revision and not _unsettled_change(subject)
     if changed and is_asked and before is not None and before.key not in subject.damaged:
-        where = f"{quote(subject.name)} {quote(name)} --namespace {quote(subject.namespace)}"
-        lines.append(f"If the earlier one is better, serve it again: kubectl triton rollback {where}")
+        lines.append(f"If the earlier one is better, serve it again: {subject.command('rollback', subject.name, name)}")
     bounded = {each.metric for each in subject.spec.accuracy.thresholds}
     if unbounded := [each for each in metrics if each not in bounded and (each in changed or not bounded)]:
         named = ", ".join(unbounded)
@@ -138,13 +136,13 @@ def latest_effect(subject: Subject) -> str:
             f"No other revision of the source that the spec names ({named}) is recorded, so the active one serves"
             " until what the spec asks for has passed."
         )
-    name = quote(subject.name)
+    back = subject.command("rollback", subject.name, held)
+    mended = subject.command("run", "FOLDER", "--name", subject.name, "--update", "--to-latest")
     named = one_line(f"{left} (source {_short_source(subject.history.revisions[left])})")
     return (
         f"What the spec asks for has served before, unless it was edited since: revision {named}. It serves again as"
-        f" soon as its server is ready, and is not measured again. To stay with {held}, type: kubectl triton rollback"
-        f" {name} {quote(held)}. From there you serve a mended folder by: kubectl triton run FOLDER --name {name}"
-        " --update --to-latest."
+        f" soon as its server is ready, and is not measured again. To stay with {held}, type: {back}."
+        f" From there you serve a mended folder by: {mended}."
     )
 
 
@@ -152,11 +150,6 @@ def holds(subject: Subject, sha256: str) -> bool:
     """Whether spec.rollout.revision names a revision of the source with that digest."""
     revision = _held_revision(subject)
     return revision is not None and revision.source_digest == f"sha256:{sha256}"
-
-
-def patch(name: str | None) -> dict[str, object]:
-    """Return the change of the object. ``name``: None clears the field."""
-    return {"spec": {"rollout": {"revision": name}}}
 
 
 def _previous_revision(subject: Subject) -> str:
@@ -171,17 +164,18 @@ def _previous_revision(subject: Subject) -> str:
         and each.key not in subject.damaged
     )
     previous = next(older_names, "")
-    command = f"kubectl triton rollback {quote(subject.name)}"
     if change := _unsettled_change(subject):
-        further = f"; to go further back, type: {command} {quote(previous)}" if previous else ""
+        back = subject.command("rollback", subject.name, _active_name(subject) or current.key)
+        further_back = subject.command("rollback", subject.name, previous)
+        further = f"; to go further back, type: {further_back}" if previous else ""
         raise SubjectError(
             f"{name} serves revision {current.key}, and {change}. To stay with the active revision, revert the edit, or"
-            f" type: {command} {quote(_active_name(subject) or current.key)}{further}"
+            f" type: {back}{further}"
         )
     if not previous:
         raise SubjectError(
             f"no revision of {name} that is older than the active one, {current.key}, is recorded. One that is newer is"
-            f" not chosen by itself: name it, as kubectl triton history {quote(subject.name)} lists it"
+            f" not chosen by itself: name it, as {subject.command('history', subject.name)} lists it"
         )
     return previous
 

@@ -30,7 +30,7 @@ def first_request(subject: Subject, folder: Path | None = None) -> str:
     line are sent from Python, and so is what JSON does not hold: FP16.
     """
     url = quote(f"http://localhost:{PORT}/v2/models/{subject.served_name}")
-    forward = f"kubectl port-forward --namespace {quote(subject.namespace)} {quote(f'service/{subject.name}')}"
+    forward = f"kubectl port-forward {subject.place} {quote(f'service/{subject.name}')}"
     signature = subject.status.signature
     if signature is None or signature.omitted or not signature.inputs:
         return f"To ask which inputs a request needs:\n  {forward} {PORT} &\n  curl {RETRY} {url}"

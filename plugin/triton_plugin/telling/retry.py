@@ -1,7 +1,6 @@
 """Says what a retry of an object would do, from its status and the recorded failures. Pure."""
 
 from collections.abc import Iterator
-from shlex import quote
 
 from triton_converters.contract.reasons import Reason
 from triton_plugin.reading.subject import Subject
@@ -42,14 +41,14 @@ def retry_refusal(subject: Subject) -> str:
     name = f"TritonDeployment {subject.name}"
     rollback = subject.rollback_condition
     if rollback is not None and subject.holds("Ready"):
-        to_do = advice(rollback.reason, subject.name, subject.namespace)
+        to_do = advice(rollback.reason, subject.name, subject.place)
         return f"{name} is rolled back, so a retry would do nothing. {to_do}"
     if subject.stop_condition is not None or subject.is_paused:
         condition = subject.stop_condition or subject.condition("Reconciling")
         reason = condition.reason if condition else ""
         to_do = (
-            advice(reason, subject.name, subject.namespace, digest=subject.spec.source.sha256)
-            or f"Ask what is in the way: kubectl triton explain {quote(subject.name)}"
+            advice(reason, subject.name, subject.place, digest=subject.spec.source.sha256)
+            or f"Ask what is in the way: {subject.command('explain', subject.name)}"
         )
         return f"{name} waits for a change ({reason}), and no Job failed, so a retry would do nothing. {to_do}"
     if subject.holds("Ready") and subject.newer_condition is None:

@@ -1,7 +1,8 @@
 """Watches one object until it is ready, up to date and not soaked any more, or stalled, or waiting for its user."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -9,6 +10,7 @@ from rich.console import Console
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
+from triton_plugin.reading.cluster import MissingError
 from triton_plugin.reading.job_log import JobLog
 from triton_plugin.reading.subject import Subject, parse
 from triton_plugin.telling import tables
@@ -24,30 +26,40 @@ LOST_SECONDS = 60.0
 """How long the API server may be unreachable before that is an error."""
 
 
+@dataclass(frozen=True)
+class Reads:
+    """What is asked of the cluster about one object."""
+
+    body: Callable[[], dict[str, Any]]
+    """Returns the object. Raises SubjectError."""
+    log: Callable[[], JobLog]
+    """Returns the log of the Job that measures, or that did so last."""
+    results: Callable[[], dict[str, Any] | None]
+    """Returns the ConfigMap with the results, which tells of the revisions before, or None. Raises SubjectError."""
+    options: Sequence[str] = ()
+    """The options of kubectl that name the cluster."""
+
+
 def watch(
-    read: Callable[[], dict[str, Any]],
-    log: Callable[[], JobLog],
+    reads: Reads,
     console: Console,
     clock: Callable[[], float],
     sleep: Callable[[float], None],
     timeout: float | None = None,
-    results: Callable[[], dict[str, Any] | None] = lambda: None,
 ) -> Exit:
     """Show progress, then the outcome once the object is ready, stalled or waiting for its user. Return which it is.
 
     An object whose new revision is soaked, or that works on something newer than the active revision, is not done yet.
 
-    ``read`` returns the object; a SubjectError is raised if it is the first answer or lasts longer than LOST_SECONDS.
-    ``log`` returns the log of the Job that measures, or that did so last.
     ``timeout``: seconds after which it ends with TIMED_OUT; None: never.
-    ``results``: returns the ConfigMap with the results, which tells of the revisions before, or None.
+    Raises MissingError, and any other SubjectError that is the first answer or lasts longer than LOST_SECONDS.
     """
     start = clock()
     answered_at = start
     logs: dict[str, JobLog] = {}
     job_log, log_read_at = JobLog(), start - LOG_SECONDS
-    body = read()
-    subject = parse(body, None)
+    body = reads.body()
+    subject = parse(body, None, reads.options)
     with Display(console) as display:
         while True:
             is_ready = _is_ready(subject)
@@ -57,7 +69,7 @@ def watch(
             # At the end, the last measurement may be newer than the last look.
             is_due = job_log.words != "" if is_over else clock() - log_read_at >= LOG_SECONDS
             if is_due:
-                job_log, log_read_at = log(), clock()
+                job_log, log_read_at = reads.log(), clock()
                 if job_log.pod:
                     logs[job_log.pod] = job_log
             status = _present(subject)
@@ -67,15 +79,17 @@ def watch(
                 break
             sleep(POLL_SECONDS)
             try:
-                body = read()
-                subject = parse(body, None)
+                body = reads.body()
+                subject = parse(body, None, reads.options)
                 answered_at = clock()
+            except MissingError:
+                raise
             except SubjectError:
                 if clock() - answered_at > LOST_SECONDS:
                     raise
     # Not everybody who may read the object may read its results.
     with suppress(SubjectError):
-        subject = parse(body, results())
+        subject = parse(body, reads.results(), reads.options)
     _print_outcome(console, subject, figures_before(subject) if is_ready else [])
     if is_ready:
         return Exit.OK

@@ -1,6 +1,7 @@
 """What a push needs of the cluster: the image, the claim, and the pod while it lives."""
 
 import secrets
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -127,4 +128,4 @@ class Claims:
         try:
             self._cluster.delete_pod(name)
         except SubjectError as error:
-            say(f"pod {name}: {error}; delete it: kubectl delete pod {name} --namespace {self.namespace}")
+            say(f"pod {name}: {error}; delete it: {shlex.join(self._cluster.kubectl('delete', 'pod', name))}")
