@@ -51,10 +51,10 @@ def test_a_command_says_where_to_go_on(
             return found
 
         def patch_spec(self, *_: object) -> None:
-            """It is changed."""
+            """Take a change."""
 
         def update_images(self, *_: object) -> None:
-            """It is asked for."""
+            """Take a request."""
 
     monkeypatch.setattr("triton_plugin.commands.arguments.Cluster", FakeCluster)
     assert main(words) == 0

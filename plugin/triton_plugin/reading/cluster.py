@@ -61,7 +61,7 @@ class Cluster:
         ``kubeconfig``: path of the file; None: that of KUBECONFIG, or the one of the home folder.
         """
         self.options = [*(["--kubeconfig", kubeconfig] if kubeconfig else [])]
-        """Those of kubectl that name the cluster."""
+        """The options of kubectl that name the cluster."""
         try:
             if not kubeconfig and not context and _is_pod_without_kubeconfig():
                 configuration = client.Configuration()
@@ -129,7 +129,7 @@ class Cluster:
         self._request(self._custom.patch_namespaced_custom_object, name, change)
 
     def patch_spec(self, name: str, version: str, spec: dict[str, Any]) -> None:
-        """Change the spec that was read with a resourceVersion. Raises SubjectError, also if it was changed since."""
+        """Change the spec that was read with a resourceVersion. Raises ConflictError if it is another by now."""
         try:
             self.patch(name, {"metadata": {"resourceVersion": version}, "spec": spec})
         except ConflictError as error:

@@ -49,7 +49,7 @@ class Subject:
     damaged: frozenset[str] = frozenset()
     """Keys of the revisions whose files on the claim are damaged."""
     version: str = ""
-    """Its resourceVersion."""
+    """The resourceVersion that was read."""
     options: tuple[str, ...] = ()
     """The options of kubectl that name its cluster; empty for the one of a saved file, which nobody knows."""
     server: str = ""
