@@ -7,6 +7,7 @@ from typing import Any
 
 import celpy
 from celpy.adapter import json_to_cel
+from celpy.celparser import CELParser
 
 from triton_operator.api.network_policy import is_block
 from triton_plugin.drafting.validation.structural import Fault, Schema
@@ -58,11 +59,19 @@ def _holds(rule: str, given: Any) -> bool:
 @cache
 def _program(rule: str) -> celpy.Runner:
     """Return the rule as Python, which takes a third of the interpreter's time, but knows no function of ours."""
+    _make_parser()
     runner = celpy.InterpretedRunner if "isCIDR(" in rule else celpy.CompiledRunner
     environment = celpy.Environment(runner_class=runner)
     # What `has` answers in Python is no bool of CEL, which the operators want; what `==` answers is one.
     tree = environment.compile(re.sub(r"\bhas\([^()]*\)", r"(\g<0> == true)", rule))
     return environment.program(tree, functions={"isCIDR": _is_cidr})
+
+
+@cache
+def _make_parser() -> None:
+    """Make the one parser of the process: its trees are of the kind that its first user asks for, ours fit for both."""
+    CELParser.CEL_PARSER = None
+    celpy.Environment(runner_class=celpy.CompiledRunner)
 
 
 def _is_cidr(text: celpy.celtypes.StringType) -> celpy.celtypes.BoolType:
