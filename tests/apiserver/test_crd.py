@@ -813,7 +813,7 @@ def test_every_field_is_explained(kubectl: Kubectl) -> None:
     assert "DESCRIPTION" in kubectl("explain", "td.status.performance.online.p99Latency")
     for field, words in (
         ("format", "tf-keras"),
-        ("path", "a directory for tf-savedmodel"),
+        ("path", "or directory: tf-savedmodel"),
         ("candidates.accelerator", "automatic mixed precision"),
         ("onnx.optimized", "Default: false"),
         ("tensorrt.workspace", "Default: 1Gi"),

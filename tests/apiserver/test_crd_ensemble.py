@@ -298,4 +298,4 @@ def test_what_is_refused_and_why(kubectl_shared: Kubectl, case: str) -> None:
 
 
 def test_the_name_is_explained(kubectl: Kubectl) -> None:
-    assert "which clients use in their requests" in kubectl("explain", "td.spec.ensemble.name")
+    assert "other than those of the models" in kubectl("explain", "td.spec.ensemble.name")
