@@ -3,12 +3,10 @@
 import json
 from typing import Any
 
+from triton_operator.kube.drift import COMPLETED, MERGED, REPLACED
 from triton_operator.kube.kinds import kind_of
 from triton_operator.kube.managed_fields import FIELD_MANAGER
 from triton_operator.names import Body
-
-MERGED_BY = (("mountPath",), ("uid",), ("port", "protocol"), ("containerPort", "protocol"), ("name",))
-"""What the items of a list go by, in the lists that the API server merges; the first that all items have."""
 
 
 def as_stored(body: Body, applied: Body, version: int) -> Body:
@@ -25,13 +23,16 @@ def as_stored(body: Body, applied: Body, version: int) -> Body:
     return body | {"metadata": metadata}
 
 
-def _fields(value: Any) -> Body:
-    """The fields below a value, as fieldsV1 writes them; lists whose items have no key of their own are one field."""
-    if isinstance(value, dict):
-        return {f"f:{name}": _fields(each) for name, each in value.items()}
-    items = [each for each in value if isinstance(each, dict)] if isinstance(value, list | tuple) else []
-    for keys in MERGED_BY:
-        found = {json.dumps({key: each.get(key, "TCP") for key in keys}): each for each in items if keys[0] in each}
-        if items and len(found) == len(items):
-            return {f"k:{key}": _fields(each) for key, each in found.items()}
+def _fields(value: Any, name: str = "") -> Body:
+    """The fields below the value of a field of that name, as fieldsV1 writes them; what is replaced whole is one."""
+    if isinstance(value, list | tuple) and name in MERGED:
+        return {f"k:{_key(each, MERGED[name])}": _fields(each, "" if name not in REPLACED else name) for each in value}
+    if isinstance(value, dict) and name not in REPLACED:
+        return {f"f:{field}": _fields(each, field) for field, each in value.items()}
     return {}
+
+
+def _key(item: Body, keys: tuple[str, ...]) -> str:
+    """What tells an item from the others of its list; where the item says nothing, with the API server's default."""
+    known = {key: item.get(key, COMPLETED.get(key, (None,))[0]) for key in keys}
+    return json.dumps({key: value for key, value in known.items() if value is not None})
