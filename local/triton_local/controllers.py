@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from triton_local.objects import as_text
 from triton_operator.names import Body
 
 FIRST_BACKOFF = timedelta(seconds=10)
@@ -89,8 +90,7 @@ def deployment_status(deployment: Body, pods: Sequence[Body], now: datetime) -> 
 
 
 def _progress(status: str, reason: str, now: datetime) -> Body:
-    at = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {"type": "Progressing", "status": status, "reason": reason, "lastUpdateTime": at}
+    return {"type": "Progressing", "status": status, "reason": reason, "lastUpdateTime": as_text(now)}
 
 
 def is_ready(pod: Body) -> bool:

@@ -80,7 +80,7 @@ class Pod(threading.Thread):
         reference = {key: owner["metadata"][key] for key in ("name", "uid")}
         kind = {key: owner[key] for key in ("apiVersion", "kind")}
         began = now_text()
-        metadata = template["metadata"] | {"name": name, "namespace": owner["metadata"]["namespace"], "uid": self._uid}
+        metadata = template["metadata"] | {"name": name, "namespace": self._namespace, "uid": self._uid}
         metadata |= {"creationTimestamp": began, "ownerReferences": [{**kind, **reference, "controller": True}]}
         spec = self._spec | {"nodeName": node.name}
         objects.add({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {}})
@@ -99,7 +99,7 @@ class Pod(threading.Thread):
         except (OSError, LookupError) as error:
             # As a kubelet, which tries again: what the volume lacks is in an Event, and the pod waits.
             self._objects.add(self._event("FailedMount", f"MountVolume.SetUp failed: {error}"))
-            self._ending.wait(max(0.0, min(self._deadline - time.monotonic(), threading.TIMEOUT_MAX)))
+            self._wait_for_the_end()
             return
         try:
             self._with(volumes)
@@ -111,7 +111,6 @@ class Pod(threading.Thread):
 
     def _event(self, reason: str, message: str) -> Body:
         about = {"kind": "Pod", "name": self.name, "uid": self._uid, "namespace": self._namespace}
-        now = now_text()
         return {
             "apiVersion": "v1",
             "kind": "Event",
@@ -120,7 +119,7 @@ class Pod(threading.Thread):
             "reason": reason,
             "message": message,
             "involvedObject": about,
-            "lastTimestamp": now,
+            "lastTimestamp": now_text(),
         }
 
     def _with(self, volumes: Volumes) -> None:
@@ -157,29 +156,40 @@ class Pod(threading.Thread):
                     if self._is_over():
                         return "Failed"
             elif self._runs_for_good:
-                self._until_success(sandbox, volumes, container)
+                self._keep(sandbox, volumes, container, until_success=True)
             elif self._once(sandbox, volumes, container) != 0:
                 return "Failed"
         (container,) = self._spec["containers"]
         self._status.set(phase="Running")
         if self._runs_for_good:
-            self._keep(sandbox, volumes, container, threading.Event())
+            self._keep(sandbox, volumes, container)
             return "Succeeded"
         return "Failed" if self._once(sandbox, volumes, container) else "Succeeded"
 
     def _is_over(self) -> bool:
         return self._ending.is_set() or time.monotonic() > self._deadline
 
-    def _keep(self, sandbox: Sandbox, volumes: Volumes, container: Body, started: threading.Event) -> None:
-        """Run a container until the pod ends, again after each end.
+    def _wait_for_the_end(self) -> None:
+        self._ending.wait(max(0.0, min(self._deadline - time.monotonic(), threading.TIMEOUT_MAX)))
+
+    def _keep(
+        self,
+        sandbox: Sandbox,
+        volumes: Volumes,
+        container: Body,
+        started: threading.Event = NOBODY_WAITS,
+        *,
+        until_success: bool = False,
+    ) -> None:
+        """Run a container until the pod ends, or until it succeeds; again after each end.
 
         ``started``: is set once its startup probe succeeds.
         """
         pause = FIRST_RESTART_SECONDS
         try:
             while not self._is_over():
-                self._once(sandbox, volumes, container, started)
-                if self._is_over():
+                code = self._once(sandbox, volumes, container, started)
+                if self._is_over() or (until_success and code == 0):
                     return
                 self._status.restarts(container["name"])
                 self._ending.wait(pause)
@@ -187,14 +197,6 @@ class Pod(threading.Thread):
         except Exception:
             self._ending.set()
             raise
-
-    def _until_success(self, sandbox: Sandbox, volumes: Volumes, container: Body) -> None:
-        """Run a container before a server, again after each failure."""
-        pause = FIRST_RESTART_SECONDS
-        while not self._is_over() and self._once(sandbox, volumes, container) != 0:
-            self._status.restarts(container["name"])
-            self._ending.wait(pause)
-            pause = min(LONGEST_RESTART_SECONDS, 2 * pause)
 
     def _once(
         self, sandbox: Sandbox, volumes: Volumes, container: Body, started: threading.Event = NOBODY_WAITS
@@ -205,7 +207,7 @@ class Pod(threading.Thread):
             program = self._program(volumes, container)
         except (LookupError, ValueError) as error:
             self._status.of(name, state={"waiting": {"reason": "ErrImagePull", "message": str(error)}})
-            self._ending.wait(max(0.0, min(self._deadline - time.monotonic(), threading.TIMEOUT_MAX)))
+            self._wait_for_the_end()
             return NOT_STARTED
         message = program.place / "termination-log"
         message.write_bytes(b"")

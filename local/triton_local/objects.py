@@ -23,9 +23,14 @@ OF_THIS_RUN = frozenset({"Pod", "Event"})
 """Kinds that end with the engine's process, as their processes do."""
 
 
+def as_text(moment: datetime) -> str:
+    """A time in UTC as objects have it, in seconds."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def now_text() -> str:
     """The time as objects have it, in UTC and seconds."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return as_text(datetime.now(UTC))
 
 
 class Objects:

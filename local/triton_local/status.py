@@ -47,14 +47,13 @@ class PodStatus:
     def of(self, container: str, **fields: object) -> None:
         """Set fields of a container's status."""
         with self._lock:
-            found = next(each for group in GROUPS.values() for each in self._body[group] if each["name"] == container)
-            found |= fields
+            self._find(container).update(fields)
             self._write()
 
     def restarts(self, container: str) -> None:
         """Say that a container that ended starts again after a pause."""
         with self._lock:
-            found = next(each for group in GROUPS.values() for each in self._body[group] if each["name"] == container)
+            found = self._find(container)
             found |= {
                 "lastState": found["state"],
                 "state": {"waiting": {"reason": "CrashLoopBackOff"}},
@@ -63,6 +62,9 @@ class PodStatus:
                 "started": False,
             }
             self._write()
+
+    def _find(self, container: str) -> Body:
+        return next(each for group in GROUPS.values() for each in self._body[group] if each["name"] == container)
 
     def _write(self) -> None:
         self._objects.set_status("Pod", self._name, deepcopy(self._body))
