@@ -196,8 +196,13 @@ def suite(
 @pytest.fixture(scope="session")
 def cases(request: pytest.FixtureRequest) -> frozenset[str]:
     """The texts among the parameters of the collected tests."""
-    specs = [getattr(item, "callspec", None) for item in request.session.items]
-    return frozenset(each for spec in specs if spec for each in spec.params.values() if isinstance(each, str))
+    return frozenset(each for each in _parameters(request) if isinstance(each, str))
+
+
+def _parameters(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The parameters of the collected tests."""
+    specs = (getattr(item, "callspec", None) for item in request.session.items)
+    return (each for spec in specs if spec is not None for each in spec.params.values())
 
 
 @pytest.fixture(scope="package")
@@ -219,11 +224,10 @@ def lanes(suite: Suite, wanted: frozenset[str]) -> Iterator[dict[str, "Future[An
 @pytest.fixture(scope="package")
 def bad_inputs(request: pytest.FixtureRequest, suite: Suite, lanes: object) -> Iterator[Hosts]:
     """The collected cases, on their hosts; ``lanes`` first: the longest of them takes longer."""
-    chosen = [getattr(item, "callspec", None) for item in request.session.items]
-    cases = [spec.params.get("bad_input") for spec in chosen if spec is not None]
+    cases = tuple(each for each in _parameters(request) if isinstance(each, BadInput))
     hosts = tuple(suite.new(name) for name in HOSTS)
     with ThreadPoolExecutor(len(HOSTS)) as executor:
-        yield Hosts(hosts, tuple(case for case in cases if isinstance(case, BadInput)), executor)
+        yield Hosts(hosts, cases, executor)
         suite.watch.stop()
         executor.shutdown(cancel_futures=True)
 

@@ -12,13 +12,12 @@ from triton_converters.contract.text import quoted
 from triton_converters.contract.uris import Uri
 from triton_converters.fetch import field as field_of_spec
 from triton_converters.fetch.credentials import Credentials
+from triton_converters.found.formats import NAMED_FILES
 
 FILES = "files"
 """Folder of the download's directory with the files that are complete; it is published."""
 ARCHIVES = "archives"
 """Folder of the download's directory with the archives that are complete."""
-NAMED_FILES = 10
-"""Files that a message lists: enough to see a typing error, few enough to be read."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def _live(source: Cluster, name: str) -> Live:
     """Return what serves the object now. Raises SubjectError."""
     serving = source.triton_deployment(name)["spec"].get("serving") or {}
     service = source.child(kinds.SERVICE, name)
-    server = active_server(name, service, shlex.join(source.kubectl()[1:]))
+    server = active_server(name, service, shlex.join(source.place))
     deployment = source.child(kinds.DEPLOYMENT, server)
     if service is None or deployment is None:
         raise SubjectError(

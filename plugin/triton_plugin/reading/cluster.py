@@ -88,7 +88,12 @@ class Cluster:
 
     def kubectl(self, *arguments: str) -> list[str]:
         """Return the command line of kubectl for this cluster and namespace."""
-        return ["kubectl", *self.options, "--namespace", self.namespace, *arguments]
+        return ["kubectl", *self.place, *arguments]
+
+    @property
+    def place(self) -> list[str]:
+        """The options of kubectl that name the cluster and the namespace."""
+        return [*self.options, "--namespace", self.namespace]
 
     def subject(self, name: str) -> Subject:
         """Return the object with its results. Raises SubjectError."""
