@@ -282,6 +282,7 @@ class FakeCluster:
     """Holds the objects of one cluster."""
 
     found = settled(PLAIN)
+    place = tuple(shlex.split(KUBECTL)[1:])
 
     def __init__(self, *_: str | None) -> None:
         """There is always a cluster."""
@@ -305,7 +306,7 @@ class FakeCluster:
         return []
 
     def kubectl(self) -> list[str]:
-        return shlex.split(KUBECTL)
+        return ["kubectl", *self.place]
 
 
 def test_the_command_writes_a_folder_once(
