@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from triton_local.applied import as_stored
-from triton_operator.kube.cluster import ConflictError, NotFoundError
+from triton_operator.kube.errors import ConflictError, NotFoundError
 from triton_operator.kube.kinds import ApiKind
 from triton_operator.kube.managed_fields import as_applied
 from triton_operator.names import Body
@@ -50,10 +50,10 @@ class Objects:
         self._event = event
         self._objects: dict[tuple[str, str], Body] = {}
         self._version = 0
-        kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"object": None, "children": []}
-        for child in kept["children"]:
+        kept = json.loads(file.read_text(encoding="utf-8"))["items"] if file.exists() else []
+        for child in kept[1:]:
             self._store(child)
-        self._owner = self._merged(kept["object"], desired)
+        self._owner = self._merged(kept[0] if kept else None, desired)
         self.key = Key(self._owner["metadata"]["namespace"], self._owner["metadata"]["name"])
         self._bump(self._owner)
 
@@ -63,15 +63,17 @@ class Objects:
         if known is None:
             metadata |= {"uid": str(uuid4()), "generation": 1, "creationTimestamp": now_text()}
             return {**desired, "metadata": metadata, "status": {}}
+        if (known["metadata"]["name"], known["metadata"]["namespace"]) != (metadata["name"], metadata["namespace"]):
+            raise ValueError(f"it is of the object {known['metadata']['namespace']}/{known['metadata']['name']}")
         metadata |= {name: known["metadata"][name] for name in SET_BY_SERVER if name in known["metadata"]}
         metadata["generation"] += known["spec"] != desired["spec"]
         return {**desired, "metadata": metadata, "status": known["status"]}
 
     def save(self) -> None:
-        """Write all that outlives the engine, whole or not at all."""
+        """Write all that outlives the engine, whole or not at all: as `kubectl get -o json` prints a list."""
         with self._lock:
             children = [each for (kind, _), each in self._objects.items() if kind not in OF_THIS_RUN]
-            text = json.dumps({"object": self._owner, "children": children})
+            text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [self._owner, *children]})
         temporary = self._file.with_suffix(".tmp")
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(self._file)

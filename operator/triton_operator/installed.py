@@ -11,7 +11,8 @@ import urllib.request
 from collections.abc import Sequence
 from typing import Any
 
-from triton_operator.kube.cluster import Cluster, ClusterError, RefusedError
+from triton_operator.kube.cluster import Cluster
+from triton_operator.kube.errors import ClusterError, RefusedError
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.names import API_VERSION, KIND
 

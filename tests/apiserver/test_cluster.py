@@ -14,15 +14,9 @@ from tests.apiserver.operator_process import install_account
 from tests.simulation.cluster import SETTINGS
 from tests.simulation.cluster import Cluster as Simulation
 from tests.simulation.deployments import a_spec
-from triton_operator.kube.cluster import (
-    Cluster,
-    ConflictError,
-    ForbiddenError,
-    InvalidError,
-    NotFoundError,
-    UnavailableError,
-)
+from triton_operator.kube.cluster import Cluster
 from triton_operator.kube.drift import drift
+from triton_operator.kube.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError, UnavailableError
 from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, JOB, NETWORK_POLICY, POD, TRITON_DEPLOYMENT
 from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL
 from triton_operator.policy_rules import PolicyPeer

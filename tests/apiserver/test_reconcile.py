@@ -15,8 +15,9 @@ from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.apiserver.operator_process import eventually
 from tests.apiserver.test_operator import children, condition
-from triton_operator.kube.cluster import Cluster, UnavailableError
+from triton_operator.kube.cluster import Cluster
 from triton_operator.kube.connection import Connection
+from triton_operator.kube.errors import UnavailableError
 from triton_operator.kube.kinds import ALL, CLAIM, CONFIG_MAP, NETWORK_POLICY, TRITON_DEPLOYMENT, ApiKind
 from triton_operator.kube.managed_fields import FIELD_MANAGER
 from triton_operator.names import MANAGED_BY_LABEL, TRITON_DEPLOYMENT_LABEL, labels

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from triton_local.objects import Objects
-from triton_operator.kube.cluster import ConflictError, NotFoundError
+from triton_operator.kube.errors import ConflictError, NotFoundError
 from triton_operator.kube.kinds import CONFIG_MAP
 from triton_operator.kube.managed_fields import is_applied, owned
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.truths import Told, broken
-from triton_operator.kube.cluster import ConflictError, ForbiddenError, ServerError, UnavailableError
+from triton_operator.kube.errors import ConflictError, ForbiddenError, ServerError, UnavailableError
 from triton_operator.kube.kinds import ApiKind
 from triton_operator.kube.managed_fields import as_applied
 from triton_operator.observed.routes import Host

@@ -10,7 +10,7 @@ import pytest
 from tests.simulation.moving import move
 from tests.simulation.settled import settled
 from tests.states.moments import CANARY, SERVING, asked_by_clients, idle
-from triton_operator.kube.cluster import ForbiddenError, InvalidError, NotLeaderError, ServerError, UnavailableError
+from triton_operator.kube.errors import ForbiddenError, InvalidError, NotLeaderError, ServerError, UnavailableError
 from triton_operator.kube.kinds import kind_of
 from triton_operator.names import KEY_LABEL
 from triton_operator.planning.setbacks import TOLD_AFTER, apply_failed, report, request_failed

@@ -10,7 +10,7 @@ from tests.simulation.api_server import KEY, Body
 from tests.simulation.cluster import Cluster
 from tests.simulation.walk.walking import Walk
 from triton_operator import names
-from triton_operator.kube.cluster import ClusterError, ServerError, UnavailableError
+from triton_operator.kube.errors import ClusterError, ServerError, UnavailableError
 from triton_operator.runtime.carrying_out import CarryingOut
 from triton_operator.runtime.queue import Result
 from triton_operator.runtime.writing import Writer, by_key

@@ -10,7 +10,7 @@ from tests.simulation.api_server import ApiServer
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_spec
 from tests.states.deployment import ROUTE
-from triton_operator.kube.cluster import ForbiddenError
+from triton_operator.kube.errors import ForbiddenError
 from triton_operator.names import is_inherited
 
 Body = dict[str, Any]

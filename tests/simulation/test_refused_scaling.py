@@ -7,7 +7,7 @@ import pytest
 from tests.simulation.api_server import Body
 from tests.simulation.walk.world import World
 from tests.states.deployment import State, a_deployment
-from triton_operator.kube.cluster import NotFoundError
+from triton_operator.kube.errors import NotFoundError
 from triton_operator.planning.setbacks import TOLD_AFTER
 from triton_operator.runtime.queue import Result
 

@@ -11,8 +11,9 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from triton_operator.kube import cluster
-from triton_operator.kube.cluster import (
-    Cluster,
+from triton_operator.kube.cluster import Cluster
+from triton_operator.kube.connection import Connection
+from triton_operator.kube.errors import (
     ClusterError,
     ConflictError,
     DisconnectedError,
@@ -23,7 +24,6 @@ from triton_operator.kube.cluster import (
     ServerError,
     UnavailableError,
 )
-from triton_operator.kube.connection import Connection
 from triton_operator.kube.kinds import CONFIG_MAP
 from triton_operator.runtime import reporting, writing
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from triton_operator.kube.cluster import ClusterError, ForbiddenError, ServerError, UnavailableError
+from triton_operator.kube.errors import ClusterError, ForbiddenError, ServerError, UnavailableError
 from triton_operator.kube.kinds import CONFIG_MAP, EVENT, HTTP_ROUTE, JOB, SCALED_OBJECT, ApiKind
 from triton_operator.runtime import controller as controller_module
 from triton_operator.runtime.controller import Controller

@@ -8,7 +8,7 @@ from typing import Any
 import kopf
 import pytest
 
-from triton_operator.kube.cluster import ClusterError, NotFoundError, UnavailableError
+from triton_operator.kube.errors import ClusterError, NotFoundError, UnavailableError
 from triton_operator.runtime.controller import _log_end
 from triton_operator.runtime.handlers import START_AGAIN_SECONDS, configure, registry
 

@@ -7,7 +7,7 @@ import pytest
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.status import ConditionType, TritonDeploymentStatus
-from triton_operator.kube.cluster import ClusterError, ForbiddenError, ServerError
+from triton_operator.kube.errors import ClusterError, ForbiddenError, ServerError
 from triton_operator.planning.plan import Plan
 from triton_operator.planning.summary import SummaryFacts
 from triton_operator.runtime.outcome import Carried, outcome_of

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from kubernetes import client
 
-from triton_operator.kube.cluster import Cluster, GoneError, ServerError, UnavailableError
+from triton_operator.kube.cluster import Cluster
 from triton_operator.kube.connection import Connection
+from triton_operator.kube.errors import GoneError, ServerError, UnavailableError
 from triton_operator.kube.kinds import JOB, ApiKind
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL
 from triton_operator.runtime import watches

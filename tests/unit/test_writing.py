@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from triton_operator import names
-from triton_operator.kube.cluster import ClusterError, ForbiddenError, ServerError
+from triton_operator.kube.errors import ClusterError, ForbiddenError, ServerError
 from triton_operator.kube.kinds import CLAIM, NETWORK_POLICY
 from triton_operator.kube.managed_fields import as_applied
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL

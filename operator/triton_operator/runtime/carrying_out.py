@@ -12,7 +12,7 @@
 from collections.abc import Collection, Iterable, Mapping
 
 from triton_operator.api.status import ConditionType
-from triton_operator.kube.cluster import NotFoundError, RefusedError
+from triton_operator.kube.errors import NotFoundError, RefusedError
 from triton_operator.kube.kinds import (
     CLAIM,
     CONFIG_MAP,

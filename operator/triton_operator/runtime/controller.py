@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from typing import Any
 
-from triton_operator.kube.cluster import Cluster, ClusterError, NotFoundError, RefusedError
+from triton_operator.kube.cluster import Cluster
+from triton_operator.kube.errors import ClusterError, NotFoundError, RefusedError
 from triton_operator.kube.kinds import ALL, EVENT, HTTP_ROUTE, OPTIONAL, SCALED_OBJECT, ApiKind
 from triton_operator.runtime.lease import LEASE_SECONDS, RENEW_SECONDS, Lease
 from triton_operator.runtime.metrics import Metrics

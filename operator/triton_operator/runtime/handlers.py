@@ -9,7 +9,7 @@ from typing import Any
 
 import kopf
 
-from triton_operator.kube.cluster import ClusterError
+from triton_operator.kube.errors import ClusterError
 from triton_operator.runtime.controller import Controller
 from triton_operator.runtime.watches import backoffs
 

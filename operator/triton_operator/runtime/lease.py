@@ -11,7 +11,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from triton_operator.kube.cluster import WRITE_SECONDS, Cluster, ClusterError
+from triton_operator.kube.cluster import WRITE_SECONDS, Cluster
+from triton_operator.kube.errors import ClusterError
 from triton_operator.kube.kinds import LEASE
 from triton_operator.names import MANAGED_BY, MANAGED_BY_LABEL
 

@@ -16,7 +16,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
-from triton_operator.kube.cluster import ClusterError
+from triton_operator.kube.errors import ClusterError
 from triton_operator.observed.snapshot import Observed
 from triton_operator.runtime.object_metrics import ObjectMetrics
 from triton_operator.runtime.stage_metrics import StageMetrics

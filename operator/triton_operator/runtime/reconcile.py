@@ -22,7 +22,7 @@ from triton_operator.api.triton_deployment import (
     parse_status,
 )
 from triton_operator.kube import ownership
-from triton_operator.kube.cluster import ClusterError, NotLeaderError, RefusedError
+from triton_operator.kube.errors import ClusterError, NotLeaderError, RefusedError
 from triton_operator.kube.kinds import (
     CLAIM,
     CONFIG_MAP,

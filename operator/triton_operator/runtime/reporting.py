@@ -6,7 +6,7 @@ from datetime import datetime
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.api.triton_deployment import parse_status
 from triton_operator.kube.bodies import event_body, status_body
-from triton_operator.kube.cluster import ClusterError, NotFoundError, NotLeaderError, RefusedError
+from triton_operator.kube.errors import ClusterError, NotFoundError, NotLeaderError, RefusedError
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
 from triton_operator.names import Body
 from triton_operator.planning import setbacks

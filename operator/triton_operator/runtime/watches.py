@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 from typing import Any
 
-from triton_operator.kube.cluster import PAGE, Cluster, ClusterError, GoneError
+from triton_operator.kube.cluster import PAGE, Cluster
+from triton_operator.kube.errors import ClusterError, GoneError
 from triton_operator.kube.kinds import ApiKind
 from triton_operator.runtime.store import Key, OtherHistoryError, Store
 

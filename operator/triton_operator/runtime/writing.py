@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from triton_operator.kube import ownership
-from triton_operator.kube.cluster import ClusterError, ConflictError, DisconnectedError, RefusedError
 from triton_operator.kube.drift import drift
+from triton_operator.kube.errors import ClusterError, ConflictError, DisconnectedError, RefusedError
 from triton_operator.kube.kinds import JOB, ApiKind, kind_of
 from triton_operator.kube.managed_fields import is_applied, trimmed
 from triton_operator.kube.ownership import Control
