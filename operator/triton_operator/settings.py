@@ -131,6 +131,9 @@ class Settings:
     inherited_annotations: tuple[str, ...] = ()
     """INHERITED_ANNOTATIONS, separated by commas: how the annotations of an object begin that all its children get;
     empty: none."""
+    machine: str = ""
+    """The name of the one machine whose processes Jobs and servers are; empty: they are a cluster's pods. No variable
+    sets it."""
     verification: Verification = "Stat"
     """REPOSITORY_VERIFICATION: what a server's pod compares before the server starts. ``Stat``: the attributes of the
     revision's files, and their content only if those differ. ``Content``: the content each time. A server that runs

@@ -71,6 +71,7 @@ class Reason(StrEnum):
         "This version of the operator would choose other candidates; it keeps to those in status.resolved."
     )
     NEW_IMAGES = Kind.NOTICE("The installation has other images than those in status.images, which the object keeps.")
+    LOCAL = Kind.NOTICE("Jobs and servers were processes of one machine, without a cluster.")
     REHEARSED = Kind.NOTICE("The user's code asked for a GPU and ran on the CPU; nothing of it is served on a GPU.")
     SCALING = Kind.DONE("KEDA scales the object by the load on its active revision.")
     SCALING_PAUSED = Kind.WAITS("The load is not the clients' alone for a moment, or no server is wanted.")

@@ -31,6 +31,7 @@ ConditionType = Literal[
     "PerformanceMeasured",
     "ClaimShared",
     "ClaimTerminating",
+    "Local",
     "Rehearsed",
     "NewCandidatesAvailable",
     "NewImagesAvailable",
@@ -40,7 +41,7 @@ ConditionType = Literal[
 ]
 RISKS: tuple[ConditionType, ...] = ("ClaimShared", "ClaimTerminating")
 """Conditions that are there only while they are True: they warn, and Ready does not depend on them."""
-NOTICES: tuple[ConditionType, ...] = (*RISKS, "Rehearsed", "NewCandidatesAvailable", "NewImagesAvailable")
+NOTICES: tuple[ConditionType, ...] = (*RISKS, "Local", "Rehearsed", "NewCandidatesAvailable", "NewImagesAvailable")
 """All conditions that are there only while they are True. Those that are no risks only inform."""
 PAUSED = of_kinds(Kind.PAUSED)
 """Reasons of an object that waits for its user, without anything being wrong."""

@@ -108,6 +108,13 @@ def _unreached_stage(context: Context, kind: ConditionType) -> Statement:
 def _notices(context: Context, progress: Progress, new_images: Images | None) -> Iterator[Statement]:
     """The conditions that are only in the status while they hold."""
     yield from _risk_notices(context)
+    if context.settings.machine:
+        message = (
+            f"checked and measured by processes of {context.settings.machine}, without a cluster. Nothing enforces"
+            " limits there, and the server's ONNX and PyTorch backends are stand-ins for NVIDIA's: compare the figures"
+            " with those of the same machine only"
+        )
+        yield Statement("Local", True, Reason.LOCAL, message)
     yield from _rehearsal_notice(progress)
     yield from _new_candidates_notice(context)
     yield from _new_images_notice(context, new_images)

@@ -206,7 +206,7 @@ class Report(ApiType):
     @property
     def remarks(self) -> Iterator[Remark]:
         """Whether the object is ready and up to date, and what its figures and this report are of."""
-        ready, newer, rehearsed = (self.condition(kind) for kind in ("Ready", "UpToDate", "Rehearsed"))
+        ready, newer = self.condition("Ready"), self.condition("UpToDate")
         if ready is None:
             yield Remark("Pending", "The operator has not seen this object yet", is_good=False)
         else:
@@ -214,8 +214,8 @@ class Report(ApiType):
             yield Remark("Ready" if is_ready else ready.reason, ready.message, is_good=is_ready)
             if is_ready and newer is not None and newer.status != "True":
                 yield Remark(f"Not up to date: {newer.reason}", newer.message)
-        if rehearsed is not None:
-            yield Remark("Rehearsed", rehearsed.message)
+        for each in filter(None, (self.condition(kind) for kind in ("Local", "Rehearsed"))):
+            yield Remark(each.type, each.message)
         if self.observed_generation != self.generation:
             text = f"The operator has not processed generation {self.generation} of the spec yet"
             yield Remark(
