@@ -27,6 +27,9 @@ exec "$(dirname "$(readlink -f "$0")")/{PROGRAM}" {archive_entry.COMPLETE} "$@"
 COLLECTED = (
     # Its commands are imported by name, and a push sends the text of its receiver.
     "--collect-all=triton_plugin",
+    # `check` runs the converters from their files, and installs by the recipe.
+    "--collect-all=triton_converters",
+    "--collect-all=triton_local",
     "--copy-metadata=triton-operator",
     "--collect-data=celpy",
     # savefig imports it by name.

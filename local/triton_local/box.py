@@ -3,6 +3,8 @@
 ``box.py pod NETWORK USER``: hold the user and network namespaces of a pod until standard input ends.
 ``box.py run FILE``: run one container, as the JSON of the file says, in the namespaces of its pod.
 ``box.py exec FILE -- ARGV...``: run a program in the container that was started with the same file.
+``box.py trial USER``: do once what all of these need; ends with 1 and the reason where the machine refuses it.
+``box.py plain ARGV...``: become a program that is isolated in nothing, but ends with the engine.
 
 The root is a tmpfs with the image's files, read-only; the program has no capability and gains no privilege. Who ends
 the engine ends the box: each process dies with its parent.
@@ -76,13 +78,30 @@ def bind(source: str, target: str, read_only: bool) -> None:
         mount(None, target, flags=BIND | REMOUNT | RDONLY | kept)
 
 
-def pod(network: str, user: int) -> int:
-    """Make the pod's namespaces, say so, and wait."""
+def become(user: int, namespaces: int) -> None:
+    """Enter new namespaces, as that user of a new user namespace."""
     outer_user, outer_group = os.geteuid(), os.getegid()
-    unshare(NEW_USER | (NEW_NET if network == "alone" else 0))
+    unshare(NEW_USER | namespaces)
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {outer_user} 1")
     Path("/proc/self/gid_map").write_text(f"{user} {outer_group} 1")
+
+
+def trial(user: int) -> int:
+    """Do what a container needs: some systems let a user have namespaces, and nothing in them."""
+    try:
+        become(user, NEW_NET | NEW_NS | NEW_PID | NEW_IPC | NEW_UTS)
+        mount(None, "/", flags=REC | PRIVATE)
+        mount("tmpfs", "/tmp", "tmpfs", NOSUID)  # noqa: S108 - of a namespace that ends with this process
+    except OSError as error:
+        print(error, flush=True)
+        return 1
+    return 0
+
+
+def pod(network: str, user: int) -> int:
+    """Make the pod's namespaces, say so, and wait."""
+    become(user, NEW_NET if network == "alone" else 0)
     if network == "alone":
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
             request = struct.pack("16sh14x", b"lo", 0)
@@ -126,8 +145,8 @@ def make_root(spec: dict[str, Any]) -> None:
     mount("tmpfs", root, "tmpfs", NOSUID, "mode=755,size=16m")
     for link, target in spec["links"].items():
         Path(root + link).symlink_to(target)
-    for each in DEVICES:
-        bind(f"/dev/{each}", f"{root}/dev/{each}", read_only=False)
+    for each in (*(f"/dev/{name}" for name in DEVICES), *spec["devices"]):
+        bind(each, f"{root}{each}", read_only=False)
     Path(f"{root}/dev/fd").symlink_to("/proc/self/fd")
     for each in spec["mounts"]:
         bind(each["source"], root + each["target"], each["read_only"])
@@ -213,6 +232,11 @@ def main(argv: list[str]) -> int:
         case ["exec", file, "--", *words]:
             spec = json.loads(Path(file).read_text())
             return execute(waited_for(Path(spec["pid_file"])), spec, words)
+        case ["trial", user]:
+            return trial(int(user))
+        case ["plain", *words]:
+            LIBC.prctl(DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+            os.execvp(words[0], words)  # noqa: S606 - a list of arguments, as the container's spec has it
     raise SystemExit(__doc__)
 
 

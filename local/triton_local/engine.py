@@ -2,15 +2,17 @@
 
 import itertools
 import os
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from uuid import uuid4
 
 from triton_local import controllers
 from triton_local.kubelet import Node, Pod
 from triton_local.objects import Objects, now_text
+from triton_local.turn import Turn
+from triton_operator import names
 from triton_operator.names import Body
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.reconcile import Reconciler
@@ -24,12 +26,20 @@ ADDRESSES = 2**16 - 2
 """How many addresses 127.77.0.0/16 has; a pod has one of its own."""
 
 
+MEASURING = ("profile", "search", "measure")
+"""The stages whose figures another load would change."""
+ENDED = ("Succeeded", "Failed")
+"""The phases of a pod that has ended."""
+
+
 class Machine:
     """The Job and Deployment controllers, and the pods of this machine."""
 
-    def __init__(self, node: Node, objects: Objects) -> None:
+    def __init__(self, node: Node, objects: Objects, measuring: Turn) -> None:
+        """``measuring``: whose turn it is to measure on this machine."""
         self._node = node
         self._objects = objects
+        self._measuring = measuring
         self._pods: dict[str, tuple[str, Pod]] = {}
         """Each pod with its owner's uid, the oldest first, by its name."""
         self._numbers = itertools.count(os.getpid() % ADDRESSES)
@@ -47,6 +57,8 @@ class Machine:
                 self._job(body)
             else:
                 self._deployment(body)
+        if not any(_measures(pod) for pod in self._objects.of_kind("Pod") if pod["status"].get("phase") not in ENDED):
+            self._measuring.give()
 
     def services(self) -> Mapping[str, str]:
         """The address of a ready pod of each Service that has one, by the Service's name."""
@@ -78,8 +90,11 @@ class Machine:
         if isinstance(following, controllers.Over):
             status = controllers.job_status(job, following, now_text())
             self._objects.set_status("Job", job["metadata"]["name"], status)
-        elif following is not None and following.due <= datetime.now(UTC):
+        elif following is not None and following.due <= datetime.now(UTC) and self._may_start(job):
             self._start(job)
+
+    def _may_start(self, job: Body) -> bool:
+        return not _measures(job["spec"]["template"]) or self._measuring.take()
 
     def _deployment(self, deployment: Body) -> None:
         pods = self._of(deployment)
@@ -109,31 +124,51 @@ class Machine:
         self._objects.remove("Pod", name)
 
 
-@dataclass(frozen=True)
-class Engine:
-    """The operator over one object."""
+def _measures(pod: Body) -> bool:
+    return pod["metadata"]["labels"].get(names.STAGE_LABEL) in MEASURING
 
-    objects: Objects
-    machine: Machine
-    settings: Settings
 
-    def run(self, over: Callable[[Body], bool], seen: Callable[[Body], None]) -> Body:
-        """Make passes until the object rests and ``over`` says that it has ended; return the TritonDeployment.
+class Engine(threading.Thread):
+    """The operator over one object, from its start until it is stopped."""
 
-        ``seen``: is told the object after each pass.
-        """
-        operator = Reconciler(self.objects, self.objects, self.settings, Metrics())
+    def __init__(self, objects: Objects, machine: Machine, settings: Settings) -> None:
+        super().__init__(daemon=True, name="engine")
+        self.rests = threading.Event()
+        """Whether nothing more comes by itself."""
+        self.failure: BaseException | None = None
+        """Why it ended by itself."""
+        self._objects = objects
+        self._machine = machine
+        self._operator = Reconciler(objects, objects, settings, Metrics())
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End all pods, and save the objects."""
+        self._stopped = True
+        self._objects.changed.set()
+        self.join()
+        self._machine.close()
+        self._objects.save()
+
+    def run(self) -> None:
+        """Make passes while something changes or is due."""
+        try:
+            self._passes()
+        except BaseException as error:
+            self.failure = error
+            raise
+
+    def _passes(self) -> None:
         due = 0.0
-        while True:
-            self.machine.look()
-            if self.objects.changed.is_set() or time.monotonic() >= due:
-                self.objects.changed.clear()
-                result = operator.reconcile(self.objects.key)
+        while not self._stopped:
+            self._machine.look()
+            if self._objects.changed.is_set() or time.monotonic() >= due:
+                self.rests.clear()
+                self._objects.changed.clear()
+                result = self._operator.reconcile(self._objects.key)
                 pause = RETRY_SECONDS if result.failed else result.again_after
                 due = float("inf") if pause is None else time.monotonic() + pause
-                self.objects.save()
-                body = self.objects.owner_body()
-                seen(body)
-                if pause is None and not self.objects.changed.is_set() and over(body):
-                    return body
-            self.objects.changed.wait(LOOK_SECONDS)
+                self._objects.save()
+                if pause is None and not self._objects.changed.is_set():
+                    self.rests.set()
+            self._objects.changed.wait(LOOK_SECONDS)

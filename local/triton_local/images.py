@@ -29,16 +29,16 @@ class Images:
         self._archives: dict[str, Path] = {}
         self._lock = threading.Lock()
 
-    def add(self, repository: str, archive: Path) -> str:
-        """Add an archive of docker's format, and return the image's name, REPOSITORY@sha256:DIGEST.
+    def add(self, name: str, archive: Path) -> str:
+        """Add an archive of docker's format, and return the image's name with the digest of its configuration.
 
         Raises OSError, and ValueError for what is no such archive.
         """
         with _opened(archive) as whole:
             _, config = _described(whole, archive)
-        name = f"{repository}@sha256:{sha256(config).hexdigest()}"
-        self._archives[name] = archive
-        return name
+        pinned = f"{name.partition('@')[0]}@sha256:{sha256(config).hexdigest()}"
+        self._archives[pinned] = archive
+        return pinned
 
     def image(self, name: str) -> Image:
         """Return what stands for an image. Raises LookupError for one that was not added; OSError, ValueError."""

@@ -36,6 +36,8 @@ NOT_STARTED = 128
 """The exit code of a program that could not be started, as container runtimes report it."""
 GRACE_SECONDS = 30
 """How long a container may take to end, where the spec says nothing."""
+OF_EVERY_NODE = frozenset({"cpu", "memory", "ephemeral-storage"})
+"""The resources that are no GPUs."""
 TERMINATION_LOG = "/dev/termination-log"
 NETWORKED = ("measure", "snapshot")
 """The stages whose Jobs ask a server in another pod; all others but downloads have a loopback device alone."""
@@ -244,7 +246,10 @@ class Pod(threading.Thread):
         own = self._address if self._runs_for_good else "127.0.0.1"
         names_of = {"localhost": own, **self._node.hosts()}
         hosts.write_text("".join(f"{address} {host}\n" for host, address in names_of.items()), encoding="utf-8")
+        gpu = bool(container.get("resources", {}).get("limits", {}).keys() - OF_EVERY_NODE)
         environment = {each["name"]: self._value(each) for each in container.get("env", [])}
+        if not gpu:
+            environment["CUDA_VISIBLE_DEVICES"] = ""
         arguments = [_expanded(each, environment) for each in container.get("args", [])]
         if self._runs_for_good and container["name"] == SERVER:
             arguments += [f"--{each}-address={self._address}" for each in ("http", "grpc", "metrics")]
@@ -261,6 +266,7 @@ class Pod(threading.Thread):
             ),
             place=place,
             log=self._folder / f"{container['name']}.log",
+            gpu=gpu,
         )
 
     def _value(self, variable: Body) -> str:

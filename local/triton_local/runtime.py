@@ -47,6 +47,8 @@ class Program:
     """A folder of its own on this machine, for what the runtime needs."""
     log: Path
     """The file that takes what it prints."""
+    gpu: bool
+    """Whether it has this machine's GPUs."""
 
 
 class Sandbox(Protocol):

@@ -22,6 +22,8 @@ Instead of a NAME, report, explain, history and compare also take a file with th
 NAME_OR_FILE = "name of a TritonDeployment, or a saved file: a name with a dot or a slash is one"
 FORMATS = tuple(name for name in SOURCE_FORMATS if name not in (*AS_GIVEN, ENSEMBLE))
 """Formats of a model that the user may name. Tables and Python steps are for ensembles, which people write."""
+OBJECT_ENDINGS = (".yaml", ".yml")
+"""How a file with an object is told from a model's."""
 REPORT_FORMS = ("html", "md", "csv", "json")
 LOG_LINES = 50
 """How many of the last lines of each container are printed: an exception and what led to it."""
@@ -163,6 +165,47 @@ def threshold(text: str) -> tuple[str, float]:
     if not metric or not math.isfinite(least):
         raise argparse.ArgumentTypeError(f"{text!r} is no threshold such as accuracy=0.9")
     return metric, least
+
+
+def _check(parser: Parser) -> None:
+    parser.add_argument(
+        "path",
+        type=Path,
+        metavar="FOLDER|FILE|OBJECT",
+        help="folder with the model, the model's file, or a YAML file with one TritonDeployment",
+    )
+    _model(parser)
+    parser.add_argument("--name", default="", help="name of the object that is written for a model; default: its own")
+    parser.add_argument(
+        "--folder", type=Path, help="folder that keeps all; the same one goes on. Default: NAME-check, beside the model"
+    )
+    for name, what in {
+        "claim": "folder that is a PersistentVolumeClaim of the object",
+        "secret": "folder that is a Secret of the object, with a file for each key",
+        "image": "archive that is an image of the object, as `docker save` writes it",
+    }.items():
+        metavar = f"{name.upper()}={'ARCHIVE' if name == 'image' else 'FOLDER'}"
+        parser.add_argument(f"--{name}", type=_named_path, action="append", default=[], metavar=metavar, help=what)
+    parser.add_argument(
+        "--python",
+        metavar="PROGRAM",
+        help="Python whose packages run your code, such as that of the virtual environment with your PyTorch",
+    )
+    parser.add_argument(
+        "--unboxed",
+        action="store_true",
+        help="run programs without isolation, where the machine refuses namespaces: they may do whatever you may",
+    )
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="file for the outcome as JUnit's XML")
+    _timeout(parser)
+
+
+def _named_path(text: str) -> tuple[str, Path]:
+    """Return the parts of NAME=PATH; raises ArgumentTypeError for anything else."""
+    name, _, path = text.partition("=")
+    if not name or not path:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=PATH")
+    return name, Path(path)
 
 
 def _validate(parser: Parser) -> None:
@@ -317,6 +360,10 @@ COMMANDS: Mapping[str, tuple[str, Callable[[Parser], None]]] = {
     "run": (
         "Push a model folder, write a first TritonDeployment for it, apply it, and watch it until it is ready.",
         _run,
+    ),
+    "check": (
+        "Check and measure a model, or an object, on this Linux machine: without a cluster, Docker or root.",
+        _check,
     ),
     "init": ("Write a first TritonDeployment for a model folder to standard output.", _init),
     "validate": ("Check files for what the API server and the operator would refuse; needs no cluster.", _validate),

@@ -19,3 +19,7 @@ class FolderError(CommandError):
 
 class PushError(CommandError):
     """The push failed."""
+
+
+class CheckError(CommandError):
+    """What was named cannot be checked on this machine."""

@@ -38,29 +38,32 @@ Compilers fill their caches, which may be deleted at any time::
                                                              downloaded itself
 """
 
+import os
 from pathlib import Path
 from urllib.parse import quote
 
-MOUNT = Path("/repository")
+_AT = Path(os.environ.get("TRITON_MOUNTS", "/"))
+"""Where the mounts lie: at the root, unless a program has none of its own (triton_local/plain.py)."""
+MOUNT = _AT / "repository"
 """Mount path of the claim in the containers of Jobs; a server has parts of it, at the same paths."""
 ROOT = MOUNT / ".triton-operator"
 """The operator's own directory: it writes nothing elsewhere on the claim, and deletes nothing elsewhere."""
 MARKER = "layout.json"
 """File in ROOT that says whose it is and which layout it has."""
-SOURCE_MOUNT = Path("/source")
+SOURCE_MOUNT = _AT / "source"
 """Read-only mount path, in the source Job, of the claim or ConfigMap that spec.source names."""
-WEIGHTS_MOUNT = Path("/weights")
+WEIGHTS_MOUNT = _AT / "weights"
 """Read-only mount path of the published spec.weights in the Jobs that run user code."""
-PACKAGES_MOUNT = Path("/packages")
+PACKAGES_MOUNT = _AT / "packages"
 """Read-only mount path of installed Python packages in the Jobs that run user code."""
-DATA_MOUNT = Path("/data")
+DATA_MOUNT = _AT / "data"
 """Read-only mount path of spec.dataset in the Jobs that run user code: of the claim that holds it, or of what was
 published."""
-CREDENTIALS_MOUNT = Path("/credentials")
+CREDENTIALS_MOUNT = _AT / "credentials"
 """Read-only mount path, in a source or packages Job, of the Secret that the spec names for it: a file for each key."""
-INCOMING_MOUNT = Path("/incoming")
+INCOMING_MOUNT = _AT / "incoming"
 """Mount path, in Jobs with user code or pip, of the volume into which these write and from which we publish."""
-CONVERTERS_MOUNT = Path("/converters")
+CONVERTERS_MOUNT = _AT / "converters"
 """Mount path of the copy of the converters in packages Jobs, and in Jobs whose framework image is the user's."""
 OBJECT, CLAIM = "TRITON_DEPLOYMENT", "TRITON_REPOSITORY_CLAIM"
 """Environment variables of a Job's containers before and after user code: the object's name, and NAMESPACE/NAME of its
@@ -68,7 +71,7 @@ repository claim. Operators before them set neither."""
 DATASET = "TRITON_DATASET"
 """Environment variable of the container before user code: the URI of the folder on a claim that user code has at
 DATA_MOUNT, where this container has the whole claim."""
-MARKS_MOUNT = Path("/marks")
+MARKS_MOUNT = _AT / "marks"
 """Mount path, in a clean Job, of the results ConfigMaps of all TritonDeployments that use the claim, by their names."""
 
 MOUNTS = (

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> Exit:
         raise SubjectError(
             f"{options.file} does not end with .{', .'.join(REPORT_FORMS)}: say which form it has, by -o FORM"
         )
-    _write(_document(report(subject(options, options.name)), form, options.file), options.file)
+    _write(document(report(subject(options, options.name)), form, options.file), options.file)
     return Exit.OK
 
 
@@ -60,7 +60,7 @@ def _linked(found: Subject, folder: Path | None) -> str:
     name = overview.file_name(found) if folder is not None else ""
     if folder is not None and name:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(_document(report(found), "html", None), encoding="utf-8")
+        (folder / name).write_text(document(report(found), "html", None), encoding="utf-8")
     return name
 
 
@@ -72,7 +72,7 @@ def _write(text: str, file: Path | None) -> None:
     say(f"wrote {file}", sys.stderr)
 
 
-def _document(content: Report, form: str, output: Path | None) -> str:
+def document(content: Report, form: str, output: Path | None) -> str:
     """Return the text of a report. The drawing library is imported only for forms with plots."""
     if form == "json":
         return content.model_dump_json(by_alias=True, indent=2) + "\n"

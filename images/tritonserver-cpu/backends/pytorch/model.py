@@ -2,9 +2,11 @@
 
 import os
 import sys
+from pathlib import Path
 
 # The server starts Python with the distribution's own packages only.
-sys.path[:0] = ["/opt/tritonserver/runtimes", "/opt/tritonserver/site-packages"]
+SERVER = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(SERVER / "runtimes"), str(SERVER / "site-packages")]
 
 from triton_cpu import cores
 from triton_cpu.config import Config

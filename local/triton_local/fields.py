@@ -1,0 +1,76 @@
+"""What becomes of the fields of a spec that need a cluster. Pure."""
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+from triton_converters.contract import uris
+from triton_local.session import Given
+
+LEFT_OUT = {
+    "serving.route": "there is no Gateway",
+    "serving.autoscaling": "there is one server",
+    "serving.replicas": "there is one server",
+    "serving.networkPolicy": "nobody but this machine reaches the server",
+    "serving.tracing": "there is nobody to send to",
+    "pod.fsGroup": "all files are yours",
+    "repository": "all is kept in the folder of this command",
+    **{
+        f"{part}.{field}": "all runs on this machine"
+        for part in ("pod", "conversion.pod", "serving.pod")
+        for field in (
+            *("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "priorityClassName"),
+            *("runtimeClassName", "imagePullSecrets", "labels", "annotations"),
+        )
+    },
+}
+"""Fields that change neither what is checked nor how it is measured, and why they have no effect here."""
+SOURCES = ("source", "weights", "dataset")
+
+
+IMAGES = ("conversion.image", "serving.image")
+
+
+def on_one_machine(spec: Mapping[str, Any], given: Given) -> tuple[dict[str, Any], list[str]]:
+    """Return the spec as it can run on one machine, and a line for each field that has no effect there."""
+    kept, said = deepcopy(dict(spec)), []
+    for path, why in LEFT_OUT.items():
+        place, name = _place(kept, path)
+        if place.pop(name, None) is not None:
+            said.append(f"spec.{path} has no effect: {why}")
+    for path in IMAGES:
+        place, name = _place(kept, path)
+        if place.get(name) in given.images:
+            place[name] = given.images[place[name]]
+    return kept, said
+
+
+def lacking(spec: Mapping[str, Any], given: Given) -> Iterator[str]:
+    """Yield what the object names and this machine does not have, each with what to do."""
+    secrets = [f"{name}.secretRef" for name in SOURCES]
+    for path in (*secrets, "conversion.indexSecretRef"):
+        place, name = _place(spec, path)
+        secret = (place.get(name) or {}).get("name")
+        if secret and secret not in given.secrets:
+            yield f"spec.{path}: pass --secret {secret}=FOLDER, a folder with a file for each key of the Secret"
+    for path in IMAGES:
+        place, name = _place(spec, path)
+        if place.get(name) and place[name] not in given.images:
+            yield f"spec.{path}: pass --image {place[name]}=ARCHIVE, as `docker save` writes it"
+    for name in SOURCES:
+        part = spec.get(name) or {}
+        if part.get("serviceAccountName"):
+            yield f"spec.{name}.serviceAccountName: only a cluster has them; name a Secret in spec.{name}.secretRef"
+        found = uris.split(part["uri"]) if part.get("uri") else None
+        if found is not None and found.scheme == "pvc" and found.host not in given.claims:
+            yield f"spec.{name}.uri: pass --claim {found.host}=FOLDER, the folder that is the claim here"
+        if found is not None and found.scheme == "configmap" and found.host not in given.config_maps:
+            yield f"spec.{name}.uri: write the ConfigMap {found.host} into the object's file"
+
+
+def _place(spec: Any, path: str) -> tuple[dict[str, Any], str]:
+    """The object that holds a field, or an empty one, and the field's name."""
+    *parents, name = path.split(".")
+    for parent in parents:
+        spec = spec.get(parent) or {}
+    return spec, name

@@ -1,0 +1,368 @@
+"""The programs of the images, installed by pip into a folder of the user: no root, no Docker.
+
+What is installed has the same paths in a container as in the images. The rest of a container's files are this machine's
+own system, read-only.
+"""
+
+import fcntl
+import json
+import os
+import platform
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+import triton_converters
+from triton_local.runtime import Image, Mount
+
+RECIPE = Path(__file__).with_name("recipe")
+"""What the images' Dockerfiles install and copy, and what older systems need instead."""
+CONVERTER, TENSORFLOW, SERVER, ENVIRONMENT = (
+    f"triton-operator.local/{name}" for name in ("converter", "converter-tensorflow", "tritonserver", "python")
+)
+"""The repositories of the images that stand for what is installed: of no registry, as the name shows. The last one is
+the interpreter's own environment."""
+FIRST_PYTHON, LAST_PYTHON = (3, 11, 1), (3, 13)
+"""The first that the converters run on, and the last for which server 2.51 has a Python backend."""
+NUMPY_2 = (3, 12)
+"""The first Python whose stub `numpy2_stub.py` corrects."""
+NEWER_GLIBC = (2, 38)
+"""The least glibc of the perf_analyzer of the converters' lock."""
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ssl", "/etc/ld.so.cache", "/etc/alternatives"),
+    *("/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/resolv.conf"),
+)
+"""What a container sees of this machine."""
+VENV, TRITONSERVER, CONVERTERS = "/opt/venv", "/opt/tritonserver", "/opt/triton-operator/converters"
+PATH = "/usr/local/bin:/usr/bin:/bin"
+VARIABLES = {
+    "PYTHONUNBUFFERED": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "OMP_WAIT_POLICY": "passive",
+    "ORT_DISABLE_TELEMETRY": "1",
+    "TF_CPP_MIN_LOG_LEVEL": "1",
+    "HOME": "/tmp",  # noqa: S108 - a folder of the container's own
+}
+"""Variables of all images."""
+PIP_WORDS = 2000
+"""How much is shown of what a failed pip printed."""
+_FACTS = """
+import json, sys, sysconfig
+from importlib.metadata import distributions
+library = sysconfig.get_config_var("LIBDIR") + "/" + (sysconfig.get_config_var("INSTSONAME") or "")
+packages = sorted(f"{each.name}=={each.version}" for each in distributions())
+own = [sys._base_executable, sys.base_prefix, sys.prefix, sysconfig.get_path("platlib")]
+print(json.dumps([*own, sys.version_info[:3], library, packages]))
+"""
+
+
+class InstallError(Exception):
+    """The programs cannot be installed; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Python:
+    """An interpreter of this machine, and the environment with its packages."""
+
+    executable: Path
+    """The interpreter itself, also of a virtual environment."""
+    home: Path
+    """The folder with its standard library (sys.base_prefix)."""
+    prefix: Path
+    """The virtual environment, or ``home``."""
+    packages: Path
+    """The folder with the environment's packages."""
+    version: tuple[int, ...]
+    library: Path
+    """The shared library that tritonserver starts Python from."""
+    installed: tuple[str, ...]
+    """The environment's packages, such as numpy==2.2.4."""
+
+
+def python(executable: str) -> Python:
+    """Return what an interpreter says of itself. Raises InstallError if it does not serve."""
+    try:
+        said = subprocess.run([executable, "-I", "-c", _FACTS], capture_output=True, check=True, timeout=30)
+        own, home, prefix, packages, version, library, installed = json.loads(said.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise InstallError(f"{executable} is no Python that runs: {error}") from error
+    found = Python(Path(own), Path(home), Path(prefix), Path(packages), tuple(version), Path(library), tuple(installed))
+    if not (found.version >= FIRST_PYTHON and found.version[:2] <= LAST_PYTHON):
+        first, last = _text(FIRST_PYTHON), _text(LAST_PYTHON)
+        raise InstallError(f"{executable} is Python {_text(found.version)}; install with one from {first} to {last}")
+    if not found.library.is_file():
+        raise InstallError(
+            f"{found.library} does not exist, from which tritonserver starts Python; on Debian and Ubuntu:"
+            f" sudo apt-get install libpython{_text(found.version[:2])}"
+        )
+    return found
+
+
+class Installation:
+    """All that an interpreter installs, each part when an image of it is first asked for."""
+
+    def __init__(
+        self, folder: Path, interpreter: Python, say: Callable[[str], None], *, has_packages: bool = False
+    ) -> None:
+        """``folder``: keeps it, for all engines of the user. ``say``: is told before something takes long.
+
+        ``has_packages``: the interpreter's own packages run the user's code, and load models in the server.
+        """
+        self._folder = folder
+        self._python = interpreter
+        self._say = say
+        self._has_packages = has_packages
+
+    def name(self, repository: str) -> str:
+        """The name of an image, REPOSITORY@sha256:DIGEST: another one once anything that it is made from differs."""
+        own = repr(self._python) if self._has_packages else ""
+        return f"{repository}@sha256:{sha256((self._recipe + self._code + own).encode()).hexdigest()}"
+
+    def image(self, name: str) -> Image | None:
+        """Return what stands for an image, which is installed first; None: it is none of these.
+
+        Raises InstallError, OSError.
+        """
+        match name.partition("@")[0]:
+            case repository if name != self.name(repository):
+                return None
+            case "triton-operator.local/tritonserver":
+                return self._server(name)
+            case "triton-operator.local/converter":
+                return self._converter(name, self._part("base") / "venv")
+            case "triton-operator.local/converter-tensorflow":
+                return self._converter(name, self._part("tensorflow") / "venv")
+            case "triton-operator.local/python":
+                return self._environment(name)
+        return None
+
+    def _environment(self, name: str) -> Image:
+        """The user's own environment; the operator puts the converters beside it, as into any image of a user's."""
+        return Image(
+            id=name,
+            mounts=tuple(self._system()),
+            links=_links(),
+            environment=VARIABLES | {"PATH": f"{self._python.prefix}/bin:{PATH}", "USER": "converter"},
+            entrypoint=("python3", "-m", "triton_converters"),
+            directory="/tmp",  # noqa: S108 - a folder of the container's own
+        )
+
+    def _converter(self, name: str, venv: Path) -> Image:
+        code = Path(triton_converters.__file__).parent
+        return Image(
+            id=name,
+            mounts=(*self._system(), Mount(venv, VENV, True), Mount(code, f"{CONVERTERS}/{code.name}", True)),
+            links=_links(),
+            environment=VARIABLES
+            | {
+                "PATH": f"{VENV}/bin:{PATH}",
+                "LD_LIBRARY_PATH": f"{VENV}/perf",
+                "PYTHONPATH": CONVERTERS,
+                "USER": "converter",
+            },
+            entrypoint=("python3", "-m", "triton_converters"),
+            directory="/tmp",  # noqa: S108 - a folder of the container's own
+        )
+
+    def _server(self, name: str) -> Image:
+        shared = f":{self._python.packages}" if self._has_packages else ""
+        return Image(
+            id=name,
+            mounts=(*self._system(), Mount(self._part("base") / "tritonserver", TRITONSERVER, read_only=True)),
+            links=_links(),
+            environment=VARIABLES
+            | {
+                "PATH": f"{TRITONSERVER}/bin:{self._python.executable.parent}:{PATH}",
+                "LD_LIBRARY_PATH": f"{TRITONSERVER}/lib",
+                "PYTHONPATH": f"{TRITONSERVER}/site-packages{shared}",
+                "USER": "triton-server",
+            },
+            entrypoint=(f"{TRITONSERVER}/start.sh",),
+            directory=TRITONSERVER,
+        )
+
+    def _system(self) -> Iterator[Mount]:
+        for path in map(Path, SYSTEM):
+            if path.exists() and not path.is_symlink():
+                yield Mount(path, str(path), read_only=True)
+        # A link, where a program of the system writes the file.
+        if (resolver := Path("/etc/resolv.conf")).is_symlink() and resolver.exists():
+            yield Mount(resolver.resolve(), str(resolver), read_only=True)
+        own = (self._python.home, *([self._python.prefix] if self._has_packages else []))
+        for path in dict.fromkeys(own):
+            if not path.is_relative_to("/usr"):
+                yield Mount(path, str(path), read_only=True)
+
+    @cached_property
+    def _recipe(self) -> str:
+        """The digest of all that is installed, and of how."""
+        interpreter = self._python
+        found = sha256(repr((interpreter.executable, interpreter.version, interpreter.library, _glibc())).encode())
+        for path in (Path(__file__), *sorted(each for each in _files(RECIPE) if each.suffix != ".pyc")):
+            found.update(path.read_bytes())
+        return found.hexdigest()
+
+    @cached_property
+    def _code(self) -> str:
+        """The digest of the converters, which are mounted as they are."""
+        found = sha256()
+        for path in sorted(Path(triton_converters.__file__).parent.rglob("*.py")):
+            found.update(path.read_bytes())
+        return found.hexdigest()
+
+    def _part(self, name: str) -> Path:
+        """The folder of a part, which is whole. Raises InstallError, OSError."""
+        folder = self._folder / f"{name}-{self._recipe[:16]}"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder.with_suffix(".lock")):
+            if not folder.exists():
+                self._say(f"installs {PARTS[name][0]} into {folder}, once")
+                new = folder.with_suffix(".new")
+                shutil.rmtree(new, ignore_errors=True)
+                new.mkdir()
+                PARTS[name][1](new, self._python)
+                new.rename(folder)
+        return folder
+
+
+def _base(folder: Path, interpreter: Python) -> None:
+    pip = _pip(folder, interpreter)
+    venv = _venv(folder, interpreter)
+    site = folder / "tritonserver/site-packages"
+    alone = [*pip, "install", "--no-deps", "--target", site, "--require-hashes"]
+    older = folder / "older"
+
+    def server() -> None:
+        _run([*alone, "--requirement", RECIPE / "image-tritonserver-cpu.txt"])
+        _run([*alone, "--requirement", RECIPE / "server-numpy.txt"])
+
+    def client() -> None:
+        if _glibc() < NEWER_GLIBC:
+            lock = RECIPE / "perf-analyzer-older.txt"
+            _run([*pip, "download", "--no-deps", "--dest", older, "--require-hashes", "--requirement", lock])
+
+    with ThreadPoolExecutor() as pool:
+        packages = pool.submit(_packages, pip, venv, "image-converter.txt")
+        for each in (packages, pool.submit(server), pool.submit(client)):
+            each.result()
+    _arrange_server(folder / "tritonserver", interpreter)
+    _arrange_client(venv, folder / "tritonserver/lib", older)
+    shutil.rmtree(older, ignore_errors=True)
+    shutil.rmtree(folder / "pip")
+
+
+def _tensorflow(folder: Path, interpreter: Python) -> None:
+    pip = _pip(folder, interpreter)
+    _packages(pip, _venv(folder, interpreter), "image-converter-tensorflow.txt")
+    shutil.rmtree(folder / "pip")
+
+
+PARTS: dict[str, tuple[str, Callable[[Path, Python], None]]] = {
+    "base": ("the converters' packages, tritonserver and perf_analyzer (700 MB)", _base),
+    "tensorflow": ("TensorFlow and its converters (2 GB)", _tensorflow),
+}
+"""What each part is, and how it is made in an empty folder."""
+
+
+def _pip(folder: Path, interpreter: Python) -> Sequence[str | Path]:
+    """A pip of its own, which no user's package changes. Raises InstallError."""
+    place = folder / "pip"
+    _run([interpreter.executable, "-m", "venv", place], "on Debian and Ubuntu: sudo apt-get install python3-venv")
+    return [place / "bin/python3", "-m", "pip", "--disable-pip-version-check", "--quiet", "--no-cache-dir"]
+
+
+def _venv(folder: Path, interpreter: Python) -> Path:
+    _run([interpreter.executable, "-m", "venv", "--without-pip", folder / "venv"])
+    return folder / "venv"
+
+
+def _packages(pip: Sequence[str | Path], venv: Path, lock: str) -> None:
+    """Install the packages of a lock. Raises InstallError."""
+    _run([*pip, "--python", venv / "bin/python3", "install", "--require-hashes", "--requirement", RECIPE / lock])
+
+
+def _arrange_server(server: Path, interpreter: Python) -> None:
+    """Give tritonserver the layout that its image has. Raises OSError."""
+    site = server / "site-packages"
+    wheel = site / "pytriton/tritonserver"
+    for name in ("bin", "backends", "caches"):
+        (wheel / name).rename(server / name)
+    stub = server / "backends/python/triton_python_backend_stub"
+    (wheel / "python_backend_stubs" / _text(interpreter.version[:2]) / stub.name).rename(stub)
+    (site / "nvidia_pytriton.libs").rename(server / "lib")
+    if interpreter.version[:2] >= NUMPY_2:
+        _run([interpreter.executable, "-I", RECIPE / "numpy2_stub.py", stub])
+    (own,) = (server / "lib").glob("libpython3-*.so.1.0")
+    own.unlink()
+    # The wheel's own lacks modules of the standard library.
+    own.symlink_to(interpreter.library)
+    for name in ("backends", "runtimes"):
+        shutil.copytree(RECIPE / name, server / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy2(RECIPE / "start.sh", server)
+    for path in (*(server / "bin").iterdir(), stub, server / "start.sh", *(server / "lib").glob("libtritonserver-*")):
+        path.chmod(0o755)
+    for path in (*site.glob("pytriton"), *site.glob("nvidia_pytriton-*"), *site.glob("bin")):
+        shutil.rmtree(path)
+
+
+def _arrange_client(venv: Path, libraries: Path, older: Path) -> None:
+    """Put perf_analyzer's libraries beside it, by the names that it looks for. Raises OSError."""
+    program = venv / "bin/perf_analyzer"
+    for wheel in older.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as files:
+            (name,) = (each for each in files.namelist() if each.endswith("/bin/perf_analyzer"))
+            program.write_bytes(files.read(name))
+        program.chmod(0o755)
+    (venv / "bin/perf_client").unlink(missing_ok=True)
+    own = venv / "perf"
+    own.mkdir()
+    for pattern, names in {
+        "libb64-*.so.0d": ("libb64.so.0d",),
+        "libcudart-*.so.12*": ("libcudart.so", "libcudart.so.12"),
+    }.items():
+        (library,) = libraries.glob(pattern)
+        for name in names:
+            shutil.copy2(library, own / name)
+
+
+def _run(argv: Sequence[str | Path], advice: str = "") -> None:
+    """Run a program. Raises InstallError with the end of what it printed, and the advice."""
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, errors="replace"
+    )
+    if done.returncode:
+        words = " ".join(map(str, argv))
+        raise InstallError("\n".join(filter(None, (f"{words} failed:", done.stdout[-PIP_WORDS:].strip(), advice))))
+
+
+def _links() -> dict[str, str]:
+    """The links at the root, such as /lib."""
+    return {path: str(Path(path).readlink()) for path in SYSTEM if path.count("/") == 1 and Path(path).is_symlink()}
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, through links to folders too."""
+    for place, _, names in os.walk(folder, followlinks=True):
+        yield from (Path(place, name) for name in names)
+
+
+def _glibc() -> tuple[int, ...]:
+    return tuple(int(each) for each in platform.libc_ver()[1].split(".") if each.isdigit())
+
+
+def _text(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    with file.open("w") as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,118 @@
+"""Pods without namespaces, for machines that refuse them and models that their user trusts.
+
+Each mount is a link below one folder of the pod, and every path and address that a program is told leads there. Nothing
+keeps the program from this machine's other files, from its network, or from what is mounted read-only.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from triton_local.boxed import BOX
+from triton_local.runtime import Mount, Program
+
+MACHINES_OWN = frozenset({"usr", "bin", "sbin", "lib", "lib64", "etc", "tmp", "dev", "proc", "sys", "home", "root"})
+"""Folders at the root that every program has at their own paths."""
+MOUNTS = "TRITON_MOUNTS"
+"""The variable by which the Jobs' programs learn where their mounts lie; contract/layout.py reads it."""
+LOOPBACK = "127.0.0.1"
+START = "/opt/tritonserver/start.sh"
+"""It empties the pod's /dev/shm, which is the machine's here."""
+
+
+class PlainSandbox:
+    """The folder of one pod's mounts."""
+
+    def __init__(self, python: str, address: str) -> None:
+        self.address = address
+        self._python = python
+
+    def start(self, program: Program) -> "subprocess.Popen[bytes]":
+        """Start a container's program."""
+        with program.log.open("ab") as log:
+            return self._start(program, program.argv, log.fileno())
+
+    def execute(
+        self, process: "subprocess.Popen[bytes]", program: Program, argv: Sequence[str]
+    ) -> "subprocess.Popen[bytes]":
+        """Start another program beside it."""
+        return self._start(program, argv, subprocess.DEVNULL)
+
+    def close(self) -> None:
+        """Nothing is left: each program was ended."""
+
+    def _start(self, program: Program, argv: Sequence[str], output: int) -> "subprocess.Popen[bytes]":
+        root = program.place.parent / "root"
+        mounts = (*program.image.mounts, *program.mounts)
+        for each in mounts:
+            _show(each, root)
+        told = _Told(root, self.address, program)
+        words = [told(each) for each in argv if each != START]
+        temporary = program.place / "tmp"
+        temporary.mkdir(exist_ok=True)
+        own = {MOUNTS: str(root), "TMPDIR": str(temporary), "HOME": str(temporary)}
+        own["TERMINATION_LOG"] = str(program.place / "termination-log")
+        environment = {name: told(value) for name, value in program.environment.items()} | own
+        if words[0] == "tritonserver":
+            words.append(f"--backend-directory={told('/opt/tritonserver/backends')}")
+        directory = Path(told(program.directory))
+        return subprocess.Popen(
+            [self._python, "-I", str(BOX), "plain", *words],
+            env=environment,
+            cwd=directory if directory.is_relative_to(root) else temporary,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+class _Told:
+    """Tells a program of this machine's paths and addresses where it was told of its container's."""
+
+    def __init__(self, root: Path, address: str, program: Program) -> None:
+        self._root = root
+        self._addresses = {LOOPBACK: address, **_hosts(program.mounts)}
+        names = "|".join(sorted(re.escape(each.name) for each in root.iterdir()))
+        # Not within a longer path, as /a/opt.
+        self._path = re.compile(rf"(?<![\w./-])/({names})(?=[/\":,\s]|$)")
+        hosts = "|".join(sorted(map(re.escape, self._addresses), key=len, reverse=True))
+        self._host = re.compile(rf"(?<![\w.-])({hosts})(?=:\d|[\"/]|$)")
+
+    def __call__(self, word: str) -> str:
+        word = self._path.sub(lambda found: f"{self._root}/{found[1]}", word)
+        return self._host.sub(lambda found: self._addresses[found[1]], word)
+
+
+def _show(mount: Mount, root: Path) -> None:
+    """Make a mount appear below the root. A volume of the pod itself lies there, because programs refuse links."""
+    target = root / mount.target.lstrip("/")
+    if Path(mount.target).parts[1] in MACHINES_OWN or target.exists() or target.is_symlink():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if mount.source.parent == root.parent / "volumes" and not mount.source.is_symlink():
+        mount.source.rename(target)
+        mount.source.symlink_to(target)
+    else:
+        target.symlink_to(mount.source)
+
+
+def _hosts(mounts: Sequence[Mount]) -> Mapping[str, str]:
+    """The addresses of the hosts that the container's /etc/hosts names."""
+    (file,) = (each.source for each in mounts if each.target == "/etc/hosts")
+    lines = (line.split() for line in file.read_text(encoding="utf-8").splitlines())
+    return {host: address for address, host in lines if host != "localhost"}
+
+
+class Plain:
+    """Runs pods as programs of the user."""
+
+    def __init__(self, python: str = sys.executable) -> None:
+        """``python``: the interpreter of the program that starts them."""
+        self._python = python
+
+    def sandbox(self, pod: str, user: int, address: str, *, alone: bool) -> PlainSandbox:
+        """Return the folder of a pod."""
+        return PlainSandbox(self._python, address)

@@ -1,0 +1,1 @@
+../../../images/tritonserver-cpu/numpy2_stub.py

@@ -1,0 +1,1 @@
+../../../images/tritonserver-cpu/start.sh

@@ -1,0 +1,237 @@
+"""`kubectl triton check`: a model, or an object, checked and measured by processes of this machine."""
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from triton_local.boxed import Box
+from triton_local.fields import lacking, on_one_machine
+from triton_local.images import Images
+from triton_local.install import (
+    CONVERTER,
+    ENVIRONMENT,
+    SERVER,
+    TENSORFLOW,
+    Installation,
+    InstallError,
+    Python,
+    python,
+)
+from triton_local.plain import Plain
+from triton_local.runtime import Image
+from triton_local.session import OBJECTS, Given, Session, SessionError, session
+from triton_operator import names
+from triton_operator.settings import Settings
+from triton_plugin.command_line import OBJECT_ENDINGS
+from triton_plugin.commands.arguments import model_folder, moment, object_options
+from triton_plugin.commands.report import document
+from triton_plugin.drafting.first_object import misspelled, notices, object_name, undemanded
+from triton_plugin.drafting.push.files import Files, collect, digest
+from triton_plugin.drafting.run import CLAIM, complete_yaml
+from triton_plugin.drafting.validation.files import faults_in_words
+from triton_plugin.drafting.validation.validate import Loader, deployments
+from triton_plugin.errors import CheckError
+from triton_plugin.exits import Exit
+from triton_plugin.reading import bounded_yaml
+from triton_plugin.reading.cluster import read_file
+from triton_plugin.reading.job_log import LOGGED_STAGES, JobLog, latest_line
+from triton_plugin.telling.junit import junit
+from triton_plugin.telling.report.document import report
+from triton_plugin.telling.watch import Reads, watch
+from triton_plugin.terminal import console, say
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "triton-operator"
+REPORT, OBJECT = "report.html", "object.yaml"
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is checked."""
+
+    text: str
+    """YAML with one TritonDeployment."""
+    config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    files: Files | None = None
+    """The files of the model that the object was written for; None: the user wrote the object."""
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The object."""
+        (found,) = deployments(self.text)
+        return found
+
+
+def run(options: argparse.Namespace) -> Exit:
+    """Check and measure, and say where the report is. Raises CommandError and OSError."""
+    path: Path = options.path
+    wanted = _object_file(path) if path.suffix in OBJECT_ENDINGS else _drafted(path, options)
+    folder: Path = options.folder or path.resolve().parent / f"{_name(wanted.body)}-check"
+    if path.is_dir() and folder.resolve().is_relative_to(path.resolve()):
+        raise CheckError(f"{folder} lies in the folder of the model; name another one by --folder")
+    try:
+        status = _checked(folder, wanted, options)
+    except (SessionError, InstallError) as error:
+        raise CheckError(str(error)) from error
+    if wanted.files is not None:
+        (folder / OBJECT).write_text(wanted.text, encoding="utf-8")
+    subject = read_file(str(folder / OBJECTS))
+    (folder / REPORT).write_text(document(report(subject), "html", None), encoding="utf-8")
+    if options.junit is not None:
+        options.junit.write_text(junit(subject), encoding="utf-8")
+    say(f"\nThe report is {folder / REPORT}; explain, history and compare read {folder / OBJECTS}")
+    return status
+
+
+def _checked(folder: Path, wanted: _Wanted, options: argparse.Namespace) -> Exit:
+    """Work on the object until there is an outcome, and show how far it is.
+
+    Raises CheckError, SessionError, InstallError, OSError.
+    """
+    body = wanted.body
+    name, metadata = _name(body), body["metadata"]
+    interpreter = python(options.python or _own_python())
+    runtime = Plain(str(interpreter.executable)) if options.unboxed else _box(interpreter)
+    installation = Installation(
+        CACHE / "local",
+        interpreter,
+        lambda words: say(words, sys.stderr),
+        has_packages=options.python is not None,
+    )
+    images = Images(CACHE / "unpacked")
+    pinned = {each: images.add(each, archive) for each, archive in options.image}
+    if options.python is not None:
+        body["spec"].setdefault("conversion", {}).setdefault("image", ENVIRONMENT)
+        pinned[ENVIRONMENT] = installation.name(ENVIRONMENT)
+    given = Given(dict(options.claim), wanted.config_maps, dict(options.secret), pinned)
+    if wanted.files is not None:
+        given.claims[CLAIM] = _claim(folder / "model", name, wanted.files)
+    spec, said = on_one_machine(body["spec"], given)
+    for line in (*said, "Limits of memory and CPU have no effect: nothing enforces them here"):
+        say(line, sys.stderr)
+    if missing := list(lacking(body["spec"], given)):
+        raise CheckError("\n  ".join(("this machine lacks what the object names:", *missing)))
+    settings = _settings(installation)
+    # An earlier run may have been of another release, or have failed for a reason that has passed.
+    asked = {names.UPDATE_IMAGES_ANNOTATION: settings.converter_image, names.RETRY_ANNOTATION: moment()}
+    annotations = {"annotations": {**(metadata.get("annotations") or {}), **asked}}
+
+    def image(name: str) -> Image:
+        return installation.image(name) or images.image(name)
+
+    for each in (settings.converter_image, settings.server_image):
+        image(each)
+    desired = {**body, "spec": spec, "metadata": metadata | annotations}
+    with session(folder, desired, given, image, settings, runtime) as work:
+        reads = Reads(work.body, lambda: _log(work), lambda: work.objects.find("ConfigMap", names.results(name)))
+        status = watch(reads, console(), time.monotonic, time.sleep, options.timeout)
+        work.settle()
+    return status
+
+
+def _box(interpreter: Python) -> Box:
+    """Return the runtime that isolates, once it is tried. Raises CheckError."""
+    box = Box(str(interpreter.executable))
+    if refusal := box.refusal():
+        raise CheckError(
+            f"this machine refuses namespaces to its users ({refusal}), so nothing was run. If you trust the model, its"
+            " code and its packages with all that you may read and write here, pass --unboxed"
+        )
+    return box
+
+
+def _own_python() -> str:
+    """The interpreter of this command; of the archive, which has none, the machine's."""
+    return "python3" if getattr(sys, "frozen", False) else sys.executable
+
+
+def _settings(installation: Installation) -> Settings:
+    environment = os.environ
+    return Settings(
+        converter_image=installation.name(CONVERTER),
+        server_image=installation.name(SERVER),
+        converter_tensorflow_image=installation.name(TENSORFLOW),
+        instance_group_kind="Auto",
+        allowed_python_steps=True,
+        machine=os.uname().nodename,
+        sources_proxy=environment.get("HTTPS_PROXY", ""),
+        sources_no_proxy=tuple(filter(None, environment.get("NO_PROXY", "").split(","))),
+        sources_ca_bundle=_certificates(environment),
+        sources_hub=environment.get("HF_ENDPOINT", ""),
+        sources_package_index=environment.get("PIP_INDEX_URL", ""),
+    )
+
+
+def _certificates(environment: Mapping[str, str]) -> str:
+    file = environment.get("SSL_CERT_FILE")
+    return Path(file).read_text(encoding="utf-8") if file else ""
+
+
+def _log(work: Session) -> JobLog:
+    """The log of the newest Job that has something to show."""
+    pods = [each for each in work.objects.of_kind("Pod") if _stage(each) in LOGGED_STAGES]
+    pod = max(pods, key=lambda each: str(each["metadata"]["creationTimestamp"]), default=None)
+    if pod is None:
+        return JobLog()
+    stage, text = _stage(pod), work.log(pod)
+    candidate = pod["metadata"]["labels"].get(names.CANDIDATE_LABEL, work.objects.key.name)
+    line = latest_line(stage, text)
+    return JobLog(_name(pod), stage, candidate, text, f"{candidate}: {line}" if line else "")
+
+
+def _stage(pod: Mapping[str, Any]) -> str:
+    stage: str = pod["metadata"]["labels"].get(names.STAGE_LABEL, "")
+    return stage
+
+
+def _name(body: Mapping[str, Any]) -> str:
+    name: str = body["metadata"]["name"]
+    return name
+
+
+def _object_file(path: Path) -> _Wanted:
+    """Return a file's one object, and its ConfigMaps. Raises CheckError, OSError."""
+    with path.open(encoding="utf-8") as opened:
+        text = bounded_yaml.text_of(opened)
+    try:
+        documents = [each for each in bounded_yaml.documents(text, Loader) if isinstance(each, dict)]
+        found = list(deployments(text))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise CheckError(f"{path} is not valid YAML: {error}") from error
+    if len(found) != 1:
+        raise CheckError(f"{path} has {len(found)} objects of kind {names.KIND}; it needs one")
+    if faults := list(faults_in_words(found[0])):
+        raise CheckError("\n  ".join((f"{path} is invalid:", *faults)))
+    maps = (each for each in documents if each.get("kind") == "ConfigMap")
+    return _Wanted(text, {_name(each): each.get("data") or {} for each in maps})
+
+
+def _drafted(path: Path, options: argparse.Namespace) -> _Wanted:
+    """Return an object for a model. Raises CommandError, OSError."""
+    folder = model_folder(options, path)
+    name: str = options.name or object_name(folder.name)
+    wanted = replace(object_options(options), name=name, source=f"pvc://{CLAIM}/{name}")
+    for each in (*notices(folder), *misspelled(folder, wanted), *undemanded(folder, wanted)):
+        say(each, sys.stderr)
+    files = collect(path)
+    return _Wanted(complete_yaml(folder, replace(wanted, sha256=digest(files.files, lambda _: None))), files=files)
+
+
+def _claim(claim: Path, name: str, files: Files) -> Path:
+    """Make a claim's folder with the files that a push would send, as links where that can be. Raises OSError."""
+    shutil.rmtree(claim, ignore_errors=True)
+    for each in files.files:
+        place = claim / name / each.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            place.hardlink_to(each.path)
+        except OSError:
+            shutil.copy2(each.path, place)
+    return claim

@@ -1,0 +1,84 @@
+"""What becomes of the fields that need a cluster."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from triton_local.fields import IMAGES, LEFT_OUT, SOURCES, lacking, on_one_machine
+from triton_local.session import Given
+from triton_operator.crdgen import crd
+
+Body = dict[str, Any]
+ROOT = Path(__file__).parents[2]
+SPEC: Body = {"source": {"uri": "pvc://models/digits"}, "models": [{"name": "digits", "path": "digits.onnx"}]}
+HERE = Given({"models": Path("/models")})
+
+
+def known_fields(schema: Body, path: str = "") -> set[str]:
+    found = set()
+    for name, each in schema.get("properties", {}).items():
+        below = f"{path}.{name}".lstrip(".")
+        found |= {below} | known_fields(each, below)
+    return found
+
+
+def test_every_field_of_the_tables_is_one_of_the_spec() -> None:
+    spec = crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    named = {*LEFT_OUT, *IMAGES, *SOURCES}
+    assert named - known_fields(spec) == set()
+
+
+def test_what_needs_a_cluster_has_no_effect_and_is_told() -> None:
+    given = {
+        **SPEC,
+        "serving": {"autoscaling": {"maxReplicas": 3}, "image": "own"},
+        "pod": {"nodeSelector": {"a": "b"}},
+    }
+    spec, said = on_one_machine(given, Given(HERE.claims, images={"own": "own@sha256:1"}))
+    assert spec["serving"] == {"image": "own@sha256:1"}
+    assert spec["pod"] == {}
+    assert said == [
+        "spec.serving.autoscaling has no effect: there is one server",
+        "spec.pod.nodeSelector has no effect: all runs on this machine",
+    ]
+    assert given["serving"]["autoscaling"], "the user's object stays as it is"
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"source": {"uri": "pvc://others"}}, "--claim others=FOLDER"),
+        ({"source": {"uri": "configmap://code"}}, "write the ConfigMap code into the object's file"),
+        ({"source": {"uri": "s3://a/b", "secretRef": {"name": "keys"}}}, "--secret keys=FOLDER"),
+        ({"source": {"uri": "s3://a/b", "serviceAccountName": "reader"}}, "only a cluster has them"),
+        ({"dataset": {"uri": "pvc://data/a"}}, "spec.dataset.uri: pass --claim data=FOLDER"),
+        ({"conversion": {"image": "mine:1"}}, "--image mine:1=ARCHIVE"),
+        ({"serving": {"image": "mine:1"}}, "spec.serving.image: pass --image mine:1=ARCHIVE"),
+        ({"conversion": {"indexSecretRef": {"name": "index"}}}, "--secret index=FOLDER"),
+    ],
+)
+def test_what_this_machine_lacks_is_named_with_the_option_that_gives_it(fields: Body, words: str) -> None:
+    (found,) = lacking(SPEC | fields, HERE)
+    assert words in found
+
+
+def test_an_object_that_this_machine_has_all_of_lacks_nothing() -> None:
+    assert list(lacking(SPEC, HERE)) == []
+    full = {
+        "source": {"uri": "s3://a/b", "secretRef": {"name": "keys"}},
+        "dataset": {"uri": "configmap://rows"},
+        "conversion": {"image": "mine:1"},
+    }
+    assert list(lacking(full, Given({}, {"rows": {}}, {"keys": Path("/keys")}, {"mine:1": "mine@sha256:1"}))) == []
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "manifests/samples").glob("*.yaml")), ids=lambda file: file.stem)
+def test_of_each_sample_it_says_what_is_missing(file: Path) -> None:
+    for body in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+        if body["kind"] == "TritonDeployment":
+            found = list(lacking(body["spec"], Given()))
+            assert all(": pass --" in each or ": write the ConfigMap" in each or "Secret" in each for each in found)
+            spec, _ = on_one_machine(body["spec"], Given())
+            assert spec["source"] == body["spec"]["source"]

@@ -1,0 +1,125 @@
+"""What stands for the images: named by all that it is made from, with the machine's system, and without homes."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from triton_local import install
+from triton_local.install import CONVERTER, ENVIRONMENT, RECIPE, SERVER, Installation, InstallError, Python, python
+
+OWN = Python(
+    executable=Path("/usr/bin/python3"),
+    home=Path("/usr"),
+    prefix=Path("/usr"),
+    packages=Path("/usr/lib/python3/dist-packages"),
+    version=(3, 13, 5),
+    library=Path("/usr/lib/libpython3.13.so.1.0"),
+    installed=("torch==2.6.0",),
+)
+
+
+def installation(folder: Path, interpreter: Python = OWN, *, has_packages: bool = False) -> Installation:
+    return Installation(folder, interpreter, lambda _: None, has_packages=has_packages)
+
+
+def an_interpreter(folder: Path, version: tuple[int, ...], library: str) -> str:
+    """A program that says this of itself."""
+    said = json.dumps(["/p", "/home", "/home", "/home/packages", version, library, []])
+    program = folder / "python3"
+    program.write_text(f"#!/bin/sh\necho '{said}'\n", encoding="utf-8")
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_this_interpreter_says_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Not every interpreter that tests run on has its library.
+    library = tmp_path / "libpython.so"
+    library.touch()
+    monkeypatch.setattr(install, "_FACTS", install._FACTS.replace("library = ", f"library = {str(library)!r} or "))
+    found = python(sys.executable)
+    assert found.version[:2] == sys.version_info[:2]
+    assert found.home == Path(sys.base_prefix)
+    assert found.prefix == Path(sys.prefix)
+    assert any(each.startswith("pytest==") for each in found.installed)
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [((3, 10, 2), "is Python 3.10.2; install with one from 3.11.1 to 3.13"), ((3, 14, 0), "is Python 3.14.0")],
+)
+def test_an_interpreter_that_does_not_serve_is_refused(version: tuple[int, ...], words: str, tmp_path: Path) -> None:
+    with pytest.raises(InstallError, match=words):
+        python(an_interpreter(tmp_path, version, "/lib"))
+
+
+def test_an_interpreter_without_its_library_is_told_with_the_package(tmp_path: Path) -> None:
+    with pytest.raises(InstallError, match=r"apt-get install libpython3\.12"):
+        python(an_interpreter(tmp_path, (3, 12, 4), str(tmp_path / "nowhere")))
+
+
+def test_what_is_no_interpreter_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InstallError, match="is no Python that runs"):
+        python(str(tmp_path / "nowhere"))
+
+
+def test_another_interpreter_or_recipe_or_converter_is_another_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = installation(tmp_path).name(CONVERTER)
+    assert first == installation(tmp_path).name(CONVERTER)
+    assert installation(tmp_path, replace(OWN, version=(3, 12, 1))).name(CONVERTER) != first
+    # Its packages matter only where they run something.
+    assert installation(tmp_path, replace(OWN, installed=())).name(CONVERTER) == first
+    own = installation(tmp_path, has_packages=True).name(ENVIRONMENT)
+    assert installation(tmp_path, replace(OWN, installed=()), has_packages=True).name(ENVIRONMENT) != own
+    monkeypatch.setattr(install, "_glibc", lambda: (2, 99))
+    assert installation(tmp_path).name(CONVERTER) != first
+
+
+def test_a_name_of_another_release_is_none_of_these(tmp_path: Path) -> None:
+    assert installation(tmp_path).image(f"{CONVERTER}@sha256:{'0' * 64}") is None
+    assert installation(tmp_path).image("nvcr.io/nvidia/tritonserver:26.07-py3") is None
+
+
+def test_containers_see_the_system_and_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(install.PARTS, "base", ("nothing", lambda folder, _: None))
+    made = installation(tmp_path)
+    for repository in (CONVERTER, SERVER):
+        image = made.image(made.name(repository))
+        assert image is not None
+        assert all(each.read_only for each in image.mounts)
+        seen = {each.target for each in image.mounts}
+        assert "/usr" in seen
+        assert not {each for each in seen if each.startswith(("/home", "/root", "/tmp"))}
+        assert image.id == made.name(repository)
+
+
+def test_an_installation_that_fails_is_not_taken_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(folder: Path, _: Python) -> None:
+        (folder / "venv").mkdir()
+        raise InstallError("no network")
+
+    monkeypatch.setitem(install.PARTS, "base", ("nothing", failing))
+    made = installation(tmp_path)
+    for _ in range(2):
+        with pytest.raises(InstallError, match="no network"):
+            made.image(made.name(CONVERTER))
+
+
+def test_what_a_program_says_last_is_in_the_error() -> None:
+    with pytest.raises(InstallError, match=r"(?s)failed:.*it is broken\nsudo make me one"):
+        install._run(["sh", "-c", "echo it is broken; exit 3"], "sudo make me one")
+
+
+def test_the_recipe_is_that_of_the_images() -> None:
+    root = Path(__file__).parents[2]
+    for name in ("image-converter.txt", "image-converter-tensorflow.txt", "image-tritonserver-cpu.txt"):
+        assert (RECIPE / name).samefile(root / "requirements" / name)
+    for name in ("backends", "runtimes", "start.sh", "numpy2_stub.py"):
+        assert (RECIPE / name).samefile(root / "images/tritonserver-cpu" / name)
+    tracked = subprocess.run(["git", "check-ignore", str(RECIPE)], cwd=root, capture_output=True, check=False)
+    assert tracked.returncode == 1
