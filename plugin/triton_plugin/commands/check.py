@@ -29,7 +29,7 @@ from triton_local.plain import Plain
 from triton_local.runtime import Image
 from triton_local.session import OBJECTS, Given, Session, SessionError, session
 from triton_operator import names
-from triton_operator.settings import Settings
+from triton_operator.settings import Settings, SettingsError
 from triton_plugin.command_line import OBJECT_ENDINGS
 from triton_plugin.commands.arguments import model_folder, moment, object_options
 from triton_plugin.commands.report import document
@@ -50,6 +50,13 @@ from triton_plugin.terminal import console, say
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "triton-operator"
 REPORT, OBJECT = "report.html", "object.yaml"
+OF_DOWNLOADS = {
+    "HTTPS_PROXY": "SOURCES_PROXY",
+    "NO_PROXY": "SOURCES_NO_PROXY",
+    "HF_ENDPOINT": "SOURCES_HUB",
+    "PIP_INDEX_URL": "SOURCES_PACKAGE_INDEX",
+}
+"""What an installation is told of the way to servers, by the variable that tells this machine's programs."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,7 @@ def _checked(folder: Path, wanted: _Wanted, options: argparse.Namespace) -> Exit
         lambda words: say(words, sys.stderr),
         has_packages=options.python is not None,
     )
+    settings = _settings(installation)
     images = Images(CACHE / "unpacked")
     pinned = {each: images.add(each, archive) for each, archive in options.image}
     if options.python is not None:
@@ -118,7 +126,6 @@ def _checked(folder: Path, wanted: _Wanted, options: argparse.Namespace) -> Exit
         say(line, sys.stderr)
     if missing := list(lacking(body["spec"], given)):
         raise CheckError("\n  ".join(("this machine lacks what the object names:", *missing)))
-    settings = _settings(installation)
     # An earlier run may have been of another release, or have failed for a reason that has passed.
     asked = {names.UPDATE_IMAGES_ANNOTATION: settings.converter_image, names.RETRY_ANNOTATION: moment()}
     annotations = {"annotations": {**(metadata.get("annotations") or {}), **asked}}
@@ -153,25 +160,18 @@ def _own_python() -> str:
 
 
 def _settings(installation: Installation) -> Settings:
-    environment = os.environ
-    return Settings(
-        converter_image=installation.name(CONVERTER),
-        server_image=installation.name(SERVER),
-        converter_tensorflow_image=installation.name(TENSORFLOW),
-        instance_group_kind="Auto",
-        allowed_python_steps=True,
-        machine=os.uname().nodename,
-        sources_proxy=environment.get("HTTPS_PROXY", ""),
-        sources_no_proxy=tuple(filter(None, environment.get("NO_PROXY", "").split(","))),
-        sources_ca_bundle=_certificates(environment),
-        sources_hub=environment.get("HF_ENDPOINT", ""),
-        sources_package_index=environment.get("PIP_INDEX_URL", ""),
-    )
-
-
-def _certificates(environment: Mapping[str, str]) -> str:
-    file = environment.get("SSL_CERT_FILE")
-    return Path(file).read_text(encoding="utf-8") if file else ""
+    """Return what an installation on this machine would be set to. Raises CheckError for a variable that it refuses."""
+    images = {"CONVERTER_IMAGE": CONVERTER, "SERVER_IMAGE": SERVER, "CONVERTER_TENSORFLOW_IMAGE": TENSORFLOW}
+    environment = {name: installation.name(repository) for name, repository in images.items()}
+    environment |= {ours: os.environ.get(name, "") for name, ours in OF_DOWNLOADS.items()}
+    environment |= {"ALLOWED_PYTHON_STEPS": "true", "INSTANCE_GROUP_KIND": "Auto"}
+    try:
+        return replace(Settings.from_environment(environment), machine=os.uname().nodename)
+    except SettingsError as error:
+        words = str(error)
+        for name, ours in OF_DOWNLOADS.items():
+            words = words.replace(ours, name)
+        raise CheckError(f"a variable of your environment, by which downloads go: {words}") from error
 
 
 def _log(work: Session) -> JobLog:
