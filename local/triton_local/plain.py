@@ -17,6 +17,7 @@ MACHINES_OWN = frozenset({"usr", "bin", "sbin", "lib", "lib64", "etc", "tmp", "d
 """Folders at the root that every program has at their own paths."""
 MOUNTS = "TRITON_MOUNTS"
 """The variable by which the Jobs' programs learn where their mounts lie; contract/layout.py reads it."""
+TERMINATION_LOG = "/dev/termination-log"
 LOOPBACK = "127.0.0.1"
 START = "/opt/tritonserver/start.sh"
 """It empties the pod's /dev/shm, which is the machine's here."""
@@ -53,7 +54,7 @@ class PlainSandbox:
         temporary = program.place / "tmp"
         temporary.mkdir(exist_ok=True)
         own = {MOUNTS: str(root), "TMPDIR": str(temporary), "HOME": str(temporary)}
-        own["TERMINATION_LOG"] = str(program.place / "termination-log")
+        own["TERMINATION_LOG"] = told(TERMINATION_LOG)
         environment = {name: told(value) for name, value in program.environment.items()} | own
         if words[0] == "tritonserver":
             words.append(f"--backend-directory={told('/opt/tritonserver/backends')}")
@@ -74,7 +75,8 @@ class _Told:
 
     def __init__(self, root: Path, address: str, program: Program) -> None:
         self._root = root
-        self._addresses = {LOOPBACK: address, **_hosts(program.mounts)}
+        self._addresses = {**_hosts(program.mounts), "localhost": address, LOOPBACK: address}
+        self._last_words = str(program.place / "termination-log")
         names = "|".join(sorted(re.escape(each.name) for each in root.iterdir()))
         # Not within a longer path, as /a/opt.
         self._path = re.compile(rf"(?<![\w./-])/({names})(?=[/\":,\s]|$)")
@@ -82,6 +84,7 @@ class _Told:
         self._host = re.compile(rf"(?<![\w.-])({hosts})(?=:\d|[\"/]|$)")
 
     def __call__(self, word: str) -> str:
+        word = word.replace(TERMINATION_LOG, self._last_words)
         word = self._path.sub(lambda found: f"{self._root}/{found[1]}", word)
         return self._host.sub(lambda found: self._addresses[found[1]], word)
 
@@ -103,7 +106,7 @@ def _hosts(mounts: Sequence[Mount]) -> Mapping[str, str]:
     """The addresses of the hosts that the container's /etc/hosts names."""
     (file,) = (each.source for each in mounts if each.target == "/etc/hosts")
     lines = (line.split() for line in file.read_text(encoding="utf-8").splitlines())
-    return {host: address for address, host in lines if host != "localhost"}
+    return {host: address for address, host in lines}
 
 
 class Plain:

@@ -74,6 +74,8 @@ def session(
 
     Raises SessionError if another engine works in the folder, or what is there is of another object; OSError.
     """
+    # Pods have other working directories.
+    folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder):
         objects = _objects(folder / OBJECTS, desired, settings.machine)

@@ -118,9 +118,10 @@ def _checked(folder: Path, wanted: _Wanted, options: argparse.Namespace) -> Exit
     if options.python is not None:
         body["spec"].setdefault("conversion", {}).setdefault("image", ENVIRONMENT)
         pinned[ENVIRONMENT] = installation.name(ENVIRONMENT)
-    given = Given(dict(options.claim), wanted.config_maps, dict(options.secret), pinned)
+    claims, secrets = ({each: path.absolute() for each, path in given} for given in (options.claim, options.secret))
+    given = Given(claims, wanted.config_maps, secrets, pinned)
     if wanted.files is not None:
-        given.claims[CLAIM] = _claim(folder / "model", name, wanted.files)
+        given.claims[CLAIM] = _claim(folder.absolute() / "model", name, wanted.files)
     spec, said = on_one_machine(body["spec"], given)
     for line in (*said, "Limits of memory and CPU have no effect: nothing enforces them here"):
         say(line, sys.stderr)
