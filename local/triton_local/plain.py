@@ -20,7 +20,7 @@ MOUNTS = "TRITON_MOUNTS"
 TERMINATION_LOG = "/dev/termination-log"
 LOOPBACK = "127.0.0.1"
 START = "/opt/tritonserver/start.sh"
-"""It empties the pod's /dev/shm, which is the machine's here."""
+"""The script that empties the pod's /dev/shm, which is the machine's here."""
 
 
 class PlainSandbox:

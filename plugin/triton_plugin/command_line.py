@@ -5,14 +5,13 @@ table alone, come at once.
 """
 
 import argparse
-import math
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from triton_converters.contract.formats import AS_GIVEN, ENSEMBLE, SOURCE_FORMATS
 from triton_converters.contract.stages import STAGES
+from triton_plugin.argument_types import named_path, threshold, time
 
 DESCRIPTION = "Put files on a claim, inspect a TritonDeployment and its results, or check a file."
 EPILOG = """\
@@ -155,18 +154,6 @@ def _model(parser: Parser) -> None:
     )
 
 
-def threshold(text: str) -> tuple[str, float]:
-    """Return a metric's name and its least value, of METRIC=MIN; raises ArgumentTypeError for anything else."""
-    metric, _, value = text.rpartition("=")
-    try:
-        least = float(value)
-    except ValueError:
-        least = math.nan
-    if not metric or not math.isfinite(least):
-        raise argparse.ArgumentTypeError(f"{text!r} is no threshold such as accuracy=0.9")
-    return metric, least
-
-
 def _check(parser: Parser) -> None:
     parser.add_argument(
         "path",
@@ -177,7 +164,9 @@ def _check(parser: Parser) -> None:
     _model(parser)
     parser.add_argument("--name", default="", help="name of the object that is written for a model; default: its own")
     parser.add_argument(
-        "--folder", type=Path, help="folder that keeps all; the same one goes on. Default: NAME-check, beside the model"
+        "--folder",
+        type=Path,
+        help="folder that keeps all; the same one goes on. Default: NAME-check, where the model is",
     )
     for name, what in {
         "claim": "folder that is a PersistentVolumeClaim of the object",
@@ -185,7 +174,7 @@ def _check(parser: Parser) -> None:
         "image": "archive that is an image of the object, as `docker save` writes it",
     }.items():
         metavar = f"{name.upper()}={'ARCHIVE' if name == 'image' else 'FOLDER'}"
-        parser.add_argument(f"--{name}", type=_named_path, action="append", default=[], metavar=metavar, help=what)
+        parser.add_argument(f"--{name}", type=named_path, action="append", default=[], metavar=metavar, help=what)
     parser.add_argument(
         "--python",
         metavar="PROGRAM",
@@ -198,14 +187,6 @@ def _check(parser: Parser) -> None:
     )
     parser.add_argument("--junit", type=Path, metavar="FILE", help="file for the outcome as JUnit's XML")
     _timeout(parser)
-
-
-def _named_path(text: str) -> tuple[str, Path]:
-    """Return the parts of NAME=PATH; raises ArgumentTypeError for anything else."""
-    name, _, path = text.partition("=")
-    if not name or not path:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=PATH")
-    return name, Path(path)
 
 
 def _validate(parser: Parser) -> None:
@@ -242,20 +223,10 @@ def _timeout(parser: Parser) -> None:
     """Add the longest time to watch."""
     parser.add_argument(
         "--timeout",
-        type=_time,
+        type=time,
         metavar="TIME",
         help="longest time to watch, such as 90s, 30m or 2h; default: without end",
     )
-
-
-def _time(text: str) -> float:
-    """Return a duration in seconds, for argparse."""
-    # The types of the API come with it.
-    from triton_operator.api.duration import PATTERN, seconds
-
-    if re.fullmatch(PATTERN, text) is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number and a unit (us, ms, s, m or h), such as 90s or 30m")
-    return seconds(text)
 
 
 def _logs(parser: Parser) -> None:

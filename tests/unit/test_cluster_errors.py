@@ -10,7 +10,7 @@ import urllib3
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from triton_operator.kube import cluster
+from triton_operator.kube import errors
 from triton_operator.kube.cluster import Cluster
 from triton_operator.kube.connection import Connection
 from triton_operator.kube.errors import (
@@ -138,7 +138,7 @@ def test_the_tree_names_every_error() -> None:
     """Those of the runtime too, which its modules define."""
     kinds: list[type[ClusterError]] = [ClusterError, *_below(ClusterError)]
     assert {reporting.StatusRefusedError, writing.ForeignError} <= set(kinds)
-    assert {each.__name__ for each in kinds} == set(re.findall(r"\w+Error(?=  )", cluster.__doc__ or ""))
+    assert {each.__name__ for each in kinds} == set(re.findall(r"\w+Error(?=  )", errors.__doc__ or ""))
 
 
 def _below(kind: type[ClusterError]) -> Iterator[type[ClusterError]]:
