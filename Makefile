@@ -213,7 +213,8 @@ ATTACKS := $(addprefix tests/,e2e/test_attacks.py apiserver/test_admission.py ap
   apiserver/test_gateway_api.py apiserver/test_crd.py images/test_restrictions.py unit/test_hostile_answers.py \
   unit/test_metrics_port.py unit/test_printable.py report/test_hostile_files.py report/test_push.py converters/test_source.py \
   converters/test_possession.py converters/test_registry.py converters/test_clean.py converters/test_three_containers.py \
-  simulation/test_data.py simulation/test_route.py)
+  simulation/test_data.py simulation/test_route.py local/test_attacks.py local/test_folders.py local/test_images.py \
+  local/test_kubelet.py)
 test-attacks: venv cluster-binaries ## Attack as an author, a spec, a client and a token's holder, and print one table: 12 minutes
 	pytest $(ATTACKS)
 

@@ -1,40 +1,96 @@
 """A container in namespaces of an ordinary user; a program of its own, of the standard library alone.
 
-``box.py pod NETWORK USER``: hold the user and network namespaces of a pod until standard input ends.
+``box.py pod NETWORK USER``: hold the user and network namespaces of a pod until standard input ends; ask on their
+loopback device what standard input asks. NETWORK: `own`, `machine`, or the pid of another pod's, whose it shares.
 ``box.py run FILE``: run one container, as the JSON of the file says, in the namespaces of its pod.
 ``box.py exec FILE -- ARGV...``: run a program in the container that was started with the same file.
 ``box.py trial USER``: do once what all of these need; ends with 1 and the reason where the machine refuses it.
-``box.py plain ARGV...``: become a program that is isolated in nothing, but ends with the engine.
+``box.py plain ENGINE ARGV...``: run a program that is isolated in nothing, but ends with the engine, whose pid it is.
 
-The root is a tmpfs with the image's files, read-only; the program has no capability and gains no privilege. Who ends
-the engine ends the box: each process dies with its parent.
+The root is a tmpfs with the image's files, read-only; the program has no capability, gains no privilege, and asks the
+kernel only for what programs need. Who ends the engine ends the box: each process dies with its parent.
 """
 
 import ctypes
 import fcntl
 import json
 import os
+import select
 import signal
 import socket
 import struct
 import sys
 import time
+import urllib.request
+from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
+from errno import ELOOP, ENOSYS, EPERM
+from http.client import HTTPException
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 # From linux/mount.h, linux/sched.h and linux/prctl.h.
 RDONLY, NOSUID, NODEV, NOEXEC, REMOUNT, BIND, REC, PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 NEW_NS, NEW_UTS, NEW_IPC, NEW_USER, NEW_PID, NEW_NET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
-DIES_WITH_PARENT, NO_NEW_PRIVILEGES = 1, 38
-PIVOT_ROOT = 155
+DIES_WITH_PARENT, TAKES_ORPHANS, NO_NEW_PRIVILEGES = 1, 36, 38
+PIVOT_ROOT, SECCOMP, MOUNT_SETATTR = 155, 317, 442
 DETACH = 2
 FLAGS, SET_FLAGS, UP = 0x8913, 0x8914, 1
 NOT_STARTED = 128
 START_SECONDS = 10.0
 """How long a container may take until its first process is known."""
 DEVICES = ("null", "zero", "full", "random", "urandom")
+END_AT_ONCE = signal.SIGQUIT
+"""The signal by which a program that has not ended after SIGTERM is killed, with all that it has started."""
+LINKS = 40
+"""How many symbolic links a path may have, as in Linux."""
+# System calls of x86-64, by arch/x86/entry/syscalls/syscall_64.tbl of Linux 6.18.
+LAST_CALL, CLONE3 = 469, 435
+REFUSED = {
+    "time": (159, 164, 227, 305),  # adjtimex, settimeofday, clock_settime, clock_adjtime
+    "files by handles, all of a disk's events": (300, 303, 304),  # fanotify_init, name_to_handle_at, open_by_handle_at
+    "keys of the user's sessions": (248, 249, 250),  # add_key, request_key, keyctl
+    "memory of the kernel's reach": (279, 312, 323),  # move_pages, kcmp, userfaultfd
+    "modules and other kernels": (174, 175, 176, 177, 178, 246, 313, 320),
+    "mounts": (
+        155,
+        161,
+        165,
+        166,
+        428,
+        429,
+        430,
+        431,
+        432,
+        433,
+        442,
+        467,
+    ),  # pivot_root, chroot, mount to open_tree_attr
+    "namespaces": (272, 308),  # unshare, setns
+    "old calls": (
+        134,
+        136,
+        139,
+        153,
+        156,
+        180,
+        212,
+    ),  # uselib, ustat, sysfs, vhangup, _sysctl, nfsservctl, lookup_dcookie
+    "programs in the kernel": (298, 321, 425, 426, 427),  # perf_event_open, bpf, io_uring_*
+    "the machine": (103, 163, 167, 168, 169, 170, 171, 172, 173, 179, 443),  # syslog, acct, swapon to ioperm, quotactl
+}
+"""What a program without capabilities may not call: as Docker's and Kubernetes' default (RuntimeDefault) has it.
+https://github.com/moby/profiles/blob/main/seccomp/default.json"""
+EQUAL, ANY_BIT = 0x15, 0x45
+REFUSED_ARGUMENTS = (
+    (56, 0, ANY_BIT, 0x7E020000),  # clone: new namespaces
+    (16, 1, EQUAL, 0x5412),  # ioctl: TIOCSTI, which types into a terminal
+    (16, 1, EQUAL, 0x541C),  # ioctl: TIOCLINUX
+    (41, 0, EQUAL, 40),  # socket: AF_VSOCK, which leads to a virtual machine's host from every network namespace
+)
+"""A call, the number of an argument, and what of it is refused."""
 
 
 def check(result: int, what: str) -> None:
@@ -63,19 +119,37 @@ def mount(source: str | None, target: str, kind: str | None = None, flags: int =
     check(LIBC.mount(*words[:3], ctypes.c_ulong(flags), words[3]), f"mount {source} on {target}")
 
 
-def bind(source: str, target: str, read_only: bool) -> None:
-    """Show a file or folder at a path, which is made."""
-    place = Path(target)
+def bind(source: str, root: str, target: str, flags: int) -> None:
+    """Show a file or folder at a path below the root, which is made; with these flags, as all that is mounted in it."""
+    place = within(Path(root), target)
     if Path(source).is_dir():
         place.mkdir(parents=True, exist_ok=True)
     elif not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
         place.touch()
-    mount(source, target, flags=BIND | REC)
-    if read_only:
-        # Flags that the system's own mount has may not be taken away.
-        kept = os.statvfs(target).f_flag & (NOSUID | NODEV | NOEXEC)
-        mount(None, target, flags=BIND | REMOUNT | RDONLY | kept)
+    mount(source, str(place), flags=BIND | REC)
+    attributes = struct.pack("4Q", flags, 0, 0, 0)
+    words = AT_FDCWD, str(place).encode(), AT_RECURSIVE, attributes, len(attributes)
+    check(LIBC.syscall(MOUNT_SETATTR, *words), f"mount_setattr {place}")
+
+
+def within(root: Path, path: str) -> Path:
+    """Where a path leads once the root is the root: links of an image lead nowhere else. Raises OSError."""
+    place, links = root, 0
+    parts = [*reversed(PurePosixPath(path).parts)]
+    while parts:
+        part = parts.pop()
+        if part == "/":
+            place = root
+        elif part == "..":
+            place = place.parent if place != root else root
+        elif (place / part).is_symlink():
+            parts += reversed((place / part).readlink().parts)
+            if (links := links + 1) > LINKS:
+                raise OSError(ELOOP, os.strerror(ELOOP), path)
+        else:
+            place = place / part
+    return place
 
 
 def become(user: int, namespaces: int) -> None:
@@ -93,6 +167,9 @@ def trial(user: int) -> int:
         become(user, NEW_NET | NEW_NS | NEW_PID | NEW_IPC | NEW_UTS)
         mount(None, "/", flags=REC | PRIVATE)
         mount("tmpfs", "/tmp", "tmpfs", NOSUID)  # noqa: S108 - of a namespace that ends with this process
+        bind("/dev/null", "/tmp", "null", RDONLY)  # noqa: S108 - as above
+        LIBC.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+        refuse_calls()
     except OSError as error:
         print(error, flush=True)
         return 1
@@ -100,34 +177,67 @@ def trial(user: int) -> int:
 
 
 def pod(network: str, user: int) -> int:
-    """Make the pod's namespaces, say so, and wait."""
-    become(user, NEW_NET if network == "alone" else 0)
-    if network == "alone":
+    """Make the pod's namespaces, say so, and ask what standard input asks until it ends."""
+    if network.isdigit():
+        enter(int(network), {"user": NEW_USER, "net": NEW_NET})
+    else:
+        become(user, NEW_NET if network == "own" else 0)
+    if network == "own":
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
             request = struct.pack("16sh14x", b"lo", 0)
             _, flags = struct.unpack("16sh14x", fcntl.ioctl(control, FLAGS, request))
             fcntl.ioctl(control, SET_FLAGS, struct.pack("16sh14x", b"lo", flags | UP))
     print("ready", flush=True)
-    sys.stdin.read()
+    for line in sys.stdin:
+        print(int(answers(*json.loads(line))), flush=True)
     return 0
+
+
+def answers(url: str, timeout: float) -> bool:
+    """Whether a server answers with success, without a proxy."""
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=timeout) as answer:
+            return bool(200 <= answer.status < 400)
+    except (OSError, HTTPException):
+        return False
+
+
+def ends_with(engine: int, number: int = signal.SIGKILL) -> None:
+    """Have this process get a signal when the engine ends; end now if it has ended already."""
+    LIBC.prctl(DIES_WITH_PARENT, number, 0, 0, 0)
+    if os.getppid() != engine:
+        os._exit(NOT_STARTED)
+
+
+def fork() -> int:
+    """Fork a process that dies with this one."""
+    own = os.pidfd_open(os.getpid())
+    child = os.fork()
+    if child == 0:
+        LIBC.prctl(DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+        # Readable is the descriptor of a process that has ended.
+        if select.select([own], [], [], 0)[0]:
+            os._exit(NOT_STARTED)
+    os.close(own)
+    return child
 
 
 def run(spec: dict[str, Any]) -> int:
     """Run a container, and return its exit code."""
-    LIBC.prctl(DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+    ends_with(spec["engine"])
     # The root that is made below is this process's root too.
     made = os.open(spec["pid_file"], os.O_CREAT | os.O_WRONLY)
-    enter(spec["pod"], {"user": NEW_USER, **({"net": NEW_NET} if spec["alone"] else {})})
+    enter(spec["pod"], {"user": NEW_USER, **({} if spec["network_of_machine"] else {"net": NEW_NET})})
     unshare(NEW_NS | NEW_PID | NEW_IPC | NEW_UTS)
     socket.sethostname(spec["hostname"])
     reader, writer = os.pipe()
-    child = os.fork()
+    child = fork()
     if child == 0:
-        LIBC.prctl(DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
         try:
             make_root(spec)
             os.close(reader)
             os.close(writer)
+            os.close(made)
             os._exit(first_process(spec))
         except OSError as error:
             print(f"the container was not started: {error}", file=sys.stderr, flush=True)
@@ -146,13 +256,15 @@ def make_root(spec: dict[str, Any]) -> None:
     for link, target in spec["links"].items():
         Path(root + link).symlink_to(target)
     for each in (*(f"/dev/{name}" for name in DEVICES), *spec["devices"]):
-        bind(each, f"{root}{each}", read_only=False)
+        # What is read-only of a device is its file, whose mode and owner the user may have to change: root has.
+        bind(each, root, each, RDONLY | NOSUID)
     Path(f"{root}/dev/fd").symlink_to("/proc/self/fd")
     for each in spec["mounts"]:
-        bind(each["source"], root + each["target"], each["read_only"])
+        bind(each["source"], root, each["target"], NOSUID | NODEV | (RDONLY if each["read_only"] else 0))
     for each in ("proc", "tmp", "dev/shm", ".old"):
         Path(root, each).mkdir(parents=True, exist_ok=True)
-    mount("proc", f"{root}/proc", "proc", NOSUID | NODEV | NOEXEC)
+    # Read-only: who is root outside may write to the kernel's settings there, with no capability too.
+    mount("proc", f"{root}/proc", "proc", NOSUID | NODEV | NOEXEC | RDONLY)
     check(LIBC.syscall(PIVOT_ROOT, root.encode(), f"{root}/.old".encode()), "pivot_root")
     os.chdir("/")
     check(LIBC.umount2(b"/.old", DETACH), "umount")
@@ -172,6 +284,7 @@ def start(spec: dict[str, Any], argv: list[str]) -> None:
     """Become the program. The user's id is not 0, so that the capabilities go with it."""
     LIBC.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     try:
+        refuse_calls()
         os.chdir(spec["directory"])
         os.execvpe(argv[0], argv, spec["environment"])  # noqa: S606 - a list of arguments, as the container's spec has it
     except OSError as error:
@@ -179,10 +292,41 @@ def start(spec: dict[str, Any], argv: list[str]) -> None:
         os._exit(NOT_STARTED)
 
 
+def refuse_calls() -> None:
+    """Refuse what a program without capabilities may not call, from now on. Raises OSError."""
+    code = b"".join(filtering())
+    kept = ctypes.create_string_buffer(code)
+    program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(kept))
+    # Set a filter (1), which does not turn off what makes processors fast (4); see seccomp(2).
+    check(LIBC.syscall(SECCOMP, 1, 4, program), "seccomp")
+
+
+def filtering() -> Iterator[bytes]:
+    """Yield the instructions of the filter (linux/filter.h and linux/seccomp.h)."""
+
+    def instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+        return struct.pack("HBBI", code, if_true, if_false, value)
+
+    load, greater, answer = 0x20, 0x25, 0x06
+    refused, unknown, allowed = (instruction(answer, each) for each in (0x50000 | EPERM, 0x50000 | ENOSYS, 0x7FFF0000))
+    number = instruction(load, 0)
+    yield from (instruction(load, 4), instruction(EQUAL, 0xC000003E, if_true=1), unknown, number)
+    yield from (instruction(greater, LAST_CALL, if_false=1), unknown)
+    # Its flags lie in memory, which no filter sees; the C library then takes clone.
+    yield from (instruction(EQUAL, CLONE3, if_false=1), unknown)
+    for call in (each for calls in REFUSED.values() for each in calls):
+        yield from (instruction(EQUAL, call, if_false=1), refused)
+    for call, argument, test, value in REFUSED_ARGUMENTS:
+        yield from (instruction(EQUAL, call, if_false=4), instruction(load, 16 + 8 * argument))
+        yield from (instruction(test, value, if_false=1), refused, number)
+    yield allowed
+
+
 def passed_on(child: int) -> int:
     """Wait for a process, to which signals are passed on; its exit code, or 128 and the signal."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, _: signalled(child, received))
+    signal.signal(END_AT_ONCE, lambda *_: signalled(child, signal.SIGKILL))
     while True:
         pid, status = os.wait()
         if pid == child:
@@ -211,15 +355,32 @@ def namespace(process: str, name: str) -> str:
 
 def execute(pid: int, spec: dict[str, Any], argv: list[str]) -> int:
     """Run another program in a container, and return its exit code."""
-    LIBC.prctl(DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+    ends_with(spec["engine"])
+    if namespace(str(pid), "pid") == namespace("self", "pid"):
+        return NOT_STARTED  # The container has ended, and its pid is another process's.
     kinds = {"user": NEW_USER, "net": NEW_NET, "ipc": NEW_IPC, "uts": NEW_UTS, "pid": NEW_PID, "mnt": NEW_NS}
     # A process is already in the namespaces that it shares with the container, and may not enter its own anew.
     enter(pid, {name: flag for name, flag in kinds.items() if namespace(str(pid), name) != namespace("self", name)})
-    child = os.fork()
+    child = fork()
     if child == 0:
-        LIBC.prctl(DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
         start(spec, argv)
     return passed_on(child)
+
+
+def plain(engine: int, argv: list[str]) -> int:
+    """Run a program, end what it leaves, and return its exit code; the end of the engine is the end of all."""
+    LIBC.prctl(TAKES_ORPHANS, 1, 0, 0, 0)
+    ends_with(engine, END_AT_ONCE)
+    child = fork()
+    if child == 0:
+        os.execvp(argv[0], argv)  # noqa: S606 - a list of arguments, as the container's spec has it
+    code = passed_on(child)
+    while left := Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+        for each in left:
+            signalled(int(each), signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.wait()
+    return code
 
 
 def main(argv: list[str]) -> int:
@@ -234,9 +395,8 @@ def main(argv: list[str]) -> int:
             return execute(waited_for(Path(spec["pid_file"])), spec, words)
         case ["trial", user]:
             return trial(int(user))
-        case ["plain", *words]:
-            LIBC.prctl(DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
-            os.execvp(words[0], words)  # noqa: S606 - a list of arguments, as the container's spec has it
+        case ["plain", engine, *words]:
+            return plain(int(engine), words)
     raise SystemExit(__doc__)
 
 

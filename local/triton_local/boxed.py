@@ -4,10 +4,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import IO
 
-from triton_local.runtime import Program
+from triton_local.runtime import Network, Program
 
 BOX = Path(__file__).with_name("box.py")
 
@@ -15,19 +17,35 @@ BOX = Path(__file__).with_name("box.py")
 class BoxSandbox:
     """The namespaces of one pod."""
 
-    def __init__(self, python: str, name: str, user: int, address: str, *, alone: bool) -> None:
-        self.address = address
+    def __init__(self, python: str, name: str, network: str, user: int, close: Callable[["BoxSandbox"], None]) -> None:
+        """``network``: as `box.py pod` has it. ``close``: is called before the namespaces end."""
         self._python = python
         self._name = name
-        self._alone = alone
-        network = "alone" if alone else "shared"
-        argv = [self._python, "-I", str(BOX), "pod", network, str(user)]
-        self._pod = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert self._pod.stdout is not None
-        if self._pod.stdout.readline().strip() != b"ready":
+        self._network = network
+        self._before_close = close
+        self._asking = threading.Lock()
+        self._pod = self._started(["pod", network, str(user)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        if self._pod.stdout is None or self._pod.stdout.readline().strip() != b"ready":
             _, words = self._pod.communicate()
             last = words.decode(errors="replace").strip().rpartition("\n")[2]
             raise OSError(f"this machine refuses namespaces to an ordinary user: {last}")
+
+    @property
+    def pid(self) -> int:
+        """The process that holds the namespaces."""
+        return self._pod.pid
+
+    def answers(self, url: str, timeout: float) -> bool:
+        """Whether a server in the pod's network answers with success."""
+        with self._asking:
+            assert self._pod.stdin is not None
+            assert self._pod.stdout is not None
+            try:
+                self._pod.stdin.write(json.dumps([url, timeout]).encode() + b"\n")
+                self._pod.stdin.flush()
+            except OSError:
+                return False
+            return self._pod.stdout.readline().strip() == b"1"
 
     def start(self, program: Program) -> "subprocess.Popen[bytes]":
         """Start a container's program."""
@@ -39,7 +57,8 @@ class BoxSandbox:
         ]
         spec = {
             "pod": self._pod.pid,
-            "alone": self._alone,
+            "engine": os.getpid(),
+            "network_of_machine": self._network == "machine",
             "hostname": self._name[:63],
             "root": str(root),
             "links": dict(program.image.links),
@@ -53,24 +72,25 @@ class BoxSandbox:
         self._file(program).write_text(json.dumps(spec), encoding="utf-8")
         (program.place / "pid").unlink(missing_ok=True)
         with program.log.open("ab") as log:
-            return subprocess.Popen(
-                [self._python, "-I", str(BOX), "run", str(self._file(program))],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            return self._started(["run", str(self._file(program))], stdin=subprocess.DEVNULL, stdout=log)
 
     def execute(
         self, process: "subprocess.Popen[bytes]", program: Program, argv: Sequence[str]
     ) -> "subprocess.Popen[bytes]":
         """Start a program in the container."""
-        words = [self._python, "-I", str(BOX), "exec", str(self._file(program)), "--", *argv]
-        return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        words = ["exec", str(self._file(program)), "--", *argv]
+        return self._started(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
     def close(self) -> None:
         """End the pod's namespaces."""
+        self._before_close(self)
         self._pod.communicate()
+
+    def _started(self, words: Sequence[str], stdin: int, stdout: "int | IO[bytes]") -> "subprocess.Popen[bytes]":
+        """Start `box.py` with none of the engine's variables, and without its terminal."""
+        stderr = subprocess.STDOUT if stdout != subprocess.PIPE else subprocess.PIPE
+        argv = [self._python, "-I", str(BOX), *words]
+        return subprocess.Popen(argv, stdin=stdin, stdout=stdout, stderr=stderr, env={}, start_new_session=True)
 
     @staticmethod
     def _file(program: Program) -> Path:
@@ -83,6 +103,9 @@ class Box:
     def __init__(self, python: str = sys.executable) -> None:
         """``python``: the interpreter of the program that makes the namespaces."""
         self._python = python
+        self._lock = threading.Lock()
+        self._clusters: dict[int, list[BoxSandbox]] = {}
+        """The pods that share a network, by their user's id."""
 
     def refusal(self) -> str:
         """Why this machine refuses what containers need; empty: it does not."""
@@ -90,6 +113,18 @@ class Box:
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         return (done.stdout + done.stderr).strip().rpartition("\n")[2] if done.returncode else ""
 
-    def sandbox(self, pod: str, user: int, address: str, *, alone: bool) -> BoxSandbox:
+    def sandbox(self, pod: str, user: int, address: str, network: Network) -> BoxSandbox:
         """Return the namespaces of a pod. Raises OSError if this machine refuses them."""
-        return BoxSandbox(self._python, pod, user, address, alone=alone)
+        with self._lock:
+            others = self._clusters.setdefault(user, [])
+            if network != Network.CLUSTER:
+                return BoxSandbox(self._python, pod, network, user, lambda _: None)
+            shared = str(others[-1].pid) if others else Network.OWN
+            others.append(BoxSandbox(self._python, pod, shared, user, self._left))
+            return others[-1]
+
+    def _left(self, sandbox: BoxSandbox) -> None:
+        with self._lock:
+            for others in self._clusters.values():
+                if sandbox in others:
+                    others.remove(sandbox)

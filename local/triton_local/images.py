@@ -66,6 +66,8 @@ def unpack(archive: Path, folder: Path) -> None:
                 with tarfile.open(fileobj=whole.extractfile(layer)) as files:
                     for member in files:
                         _add(files, member, temporary.resolve())
+        # A layer may have put a link there.
+        _remove(temporary / CONFIG)
         (temporary / CONFIG).write_bytes(config)
         if not folder.exists():
             temporary.rename(folder)
@@ -94,7 +96,8 @@ def _described(whole: tarfile.TarFile, archive: Path) -> tuple[list[str], bytes]
 def _add(layer: tarfile.TarFile, member: tarfile.TarInfo, root: Path) -> None:
     """Put a member of a layer over what the layers below have. What is no file, folder or link is left out."""
     path = PurePosixPath(member.name)
-    if path.is_absolute() or ".." in path.parts:
+    gone = path.name.removeprefix(WHITEOUT)
+    if path.is_absolute() or ".." in (*path.parts, gone):
         raise ValueError(f"the image has a file {member.name!r}, which leads out of it")
     if not path.name:
         return
@@ -103,7 +106,7 @@ def _add(layer: tarfile.TarFile, member: tarfile.TarInfo, root: Path) -> None:
         for each in place.parent.iterdir():
             _remove(each)
     elif path.name.startswith(WHITEOUT):
-        _remove(place.with_name(path.name.removeprefix(WHITEOUT)))
+        _remove(place.with_name(gone))
     elif member.isdir():
         if not place.is_dir() or place.is_symlink():
             _remove(place)
@@ -116,7 +119,7 @@ def _add(layer: tarfile.TarFile, member: tarfile.TarInfo, root: Path) -> None:
         target = PurePosixPath(member.linkname)
         source = _within(root, target.parent) / target.name
         _remove(place)
-        place.hardlink_to(source)
+        os.link(source, place, follow_symlinks=False)
     elif member.isfile():
         _remove(place)
         with place.open("xb") as file:

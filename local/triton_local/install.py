@@ -36,7 +36,17 @@ NUMPY_2 = (3, 12)
 NEWER_GLIBC = (2, 38)
 """The least glibc of the perf_analyzer of the converters' lock."""
 SYSTEM = (
-    *("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ssl", "/etc/ld.so.cache", "/etc/alternatives"),
+    *(
+        "/usr",
+        "/bin",
+        "/sbin",
+        "/lib",
+        "/lib64",
+        "/etc/ssl/certs",
+        "/etc/ssl/openssl.cnf",
+        "/etc/ld.so.cache",
+        "/etc/alternatives",
+    ),
     *("/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/resolv.conf"),
 )
 """What a container sees of this machine."""

@@ -4,18 +4,19 @@ Containers start as a kubelet starts them: those of `initContainers` one after t
 its startup probe succeeds, and then the one of `containers`. The sidecars end after it.
 """
 
+import os
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from triton_local.box import END_AT_ONCE
 from triton_local.objects import Objects, now_text
 from triton_local.probes import Probes
-from triton_local.runtime import Image, Mount, Program, Runtime, Sandbox
+from triton_local.runtime import Image, Mount, Network, Program, Runtime, Sandbox
 from triton_local.status import GROUPS, PodStatus
 from triton_local.volumes import Storage, Volumes
 from triton_operator import names
@@ -39,8 +40,8 @@ GRACE_SECONDS = 30
 OF_EVERY_NODE = frozenset({"cpu", "memory", "ephemeral-storage"})
 """The resources that are no GPUs."""
 TERMINATION_LOG = "/dev/termination-log"
-NETWORKED = ("measure", "snapshot")
-"""The stages whose Jobs ask a server in another pod; all others but downloads have a loopback device alone."""
+ASKING = ("measure", "snapshot")
+"""The stages whose Jobs ask a server in another pod."""
 
 
 NOBODY_WAITS = threading.Event()
@@ -95,7 +96,8 @@ class Pod(threading.Thread):
 
     def run(self) -> None:
         """Take it from its volumes to the end of its last process."""
-        self._folder.mkdir(parents=True)
+        # What lies in it is every user's, as containers may have other users.
+        self._folder.mkdir(parents=True, mode=0o700)
         try:
             volumes = Volumes(self._node.storage, self._folder, self._spec.get("volumes", []))
         except (OSError, LookupError) as error:
@@ -125,12 +127,9 @@ class Pod(threading.Thread):
         }
 
     def _with(self, volumes: Volumes) -> None:
-        stage = self.labels.get(names.STAGE_LABEL)
-        downloads = names.DOWNLOADS_LABEL in self.labels
-        alone = not (self._runs_for_good or downloads or stage in NETWORKED)
         user = self._spec["securityContext"]["runAsUser"]
         sidecars: list[threading.Thread] = []
-        sandbox = self._node.runtime.sandbox(self.name, user, self._address, alone=alone)
+        sandbox = self._node.runtime.sandbox(self.name, user, self._address, self._network)
         phase = "Failed"
         try:
             phase = self._containers(sandbox, volumes, sidecars)
@@ -145,6 +144,13 @@ class Pod(threading.Thread):
                 "message": "Pod was active on the node longer than the specified deadline",
             }
             self._status.set(**{"phase": "Failed", **words} if late else {"phase": phase})
+
+    @property
+    def _network(self) -> Network:
+        if names.DOWNLOADS_LABEL in self.labels:
+            return Network.MACHINE
+        asks = self.labels.get(names.STAGE_LABEL) in ASKING
+        return Network.CLUSTER if self._runs_for_good or asks else Network.OWN
 
     def _containers(self, sandbox: Sandbox, volumes: Volumes, sidecars: list[threading.Thread]) -> str:
         """Run all containers, and return the phase in which the pod ends."""
@@ -212,14 +218,15 @@ class Pod(threading.Thread):
             self._wait_for_the_end()
             return NOT_STARTED
         message = program.place / "termination-log"
-        message.write_bytes(b"")
+        message.unlink(missing_ok=True)
+        message.touch()
         try:
             process = sandbox.start(program)
         except OSError as error:
             self._status.of(name, state=_terminated(NOT_STARTED, str(error), began))
             return NOT_STARTED
         self._status.of(name, state={"running": {"startedAt": began}}, imageID=program.image.id)
-        probes = Probes(container, self._address, lambda argv: sandbox.execute(process, program, argv))
+        probes = Probes(container, self._address, sandbox.answers, lambda argv: sandbox.execute(process, program, argv))
         shown = None
         while process.poll() is None:
             if self._is_over() or not probes.look(time.monotonic()):
@@ -242,7 +249,7 @@ class Pod(threading.Thread):
         place = self._folder / container["name"]
         place.mkdir(exist_ok=True)
         hosts = place / "hosts"
-        # Servers share this machine's network, and each is at home at its own address, for its probe too.
+        # Servers share a network, and each is at home at its own address, for its probe too.
         own = self._address if self._runs_for_good else "127.0.0.1"
         names_of = {"localhost": own, **self._node.hosts()}
         hosts.write_text("".join(f"{address} {host}\n" for host, address in names_of.items()), encoding="utf-8")
@@ -274,12 +281,30 @@ class Pod(threading.Thread):
         return self._uid if "valueFrom" in variable else str(variable.get("value", ""))
 
     def _last_words(self, container: Body, program: Program, code: int) -> str:
-        words = (program.place / "termination-log").read_bytes()
+        words = beginning_of(program.place / "termination-log", LAST_WORDS_BYTES)
         if not words and code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
-            with suppress(FileNotFoundError):
-                words = program.log.read_bytes()[-LOG_BYTES:]
+            words = end_of(program.log, LOG_BYTES)
         count = sum(len(self._spec.get(group, [])) for group in GROUPS)
         return words[: min(LAST_WORDS_BYTES, ALL_LAST_WORDS_BYTES // count)].decode(errors="replace")
+
+
+def beginning_of(file: Path, count: int) -> bytes:
+    """The first bytes of a file that a program may have made as long as it likes; none: it cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(count)
+    except OSError:
+        return b""
+
+
+def end_of(file: Path, count: int) -> bytes:
+    """The last bytes of such a file."""
+    try:
+        with file.open("rb") as opened:
+            opened.seek(max(0, opened.seek(0, os.SEEK_END) - count))
+            return opened.read(count)
+    except OSError:
+        return b""
 
 
 def exit_code(status: int) -> int:
@@ -305,5 +330,5 @@ def _end(process: "subprocess.Popen[bytes]", grace_seconds: float) -> None:
     try:
         process.wait(grace_seconds)
     except subprocess.TimeoutExpired:
-        process.kill()
+        process.send_signal(END_AT_ONCE)
         process.wait()

@@ -4,14 +4,16 @@ Each mount is a link below one folder of the pod, and every path and address tha
 keeps the program from this machine's other files, from its network, or from what is mounted read-only.
 """
 
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from triton_local.box import answers
 from triton_local.boxed import BOX
-from triton_local.runtime import Mount, Program
+from triton_local.runtime import Mount, Network, Program
 
 MACHINES_OWN = frozenset({"usr", "bin", "sbin", "lib", "lib64", "etc", "tmp", "dev", "proc", "sys", "home", "root"})
 """Folders at the root that every program has at their own paths."""
@@ -27,7 +29,7 @@ class PlainSandbox:
     """The folder of one pod's mounts."""
 
     def __init__(self, python: str, address: str) -> None:
-        self.address = address
+        self._address = address
         self._python = python
 
     def start(self, program: Program) -> "subprocess.Popen[bytes]":
@@ -41,6 +43,10 @@ class PlainSandbox:
         """Start another program beside it."""
         return self._start(program, argv, subprocess.DEVNULL)
 
+    def answers(self, url: str, timeout: float) -> bool:
+        """Whether a server answers with success."""
+        return answers(url, timeout)
+
     def close(self) -> None:
         """Nothing is left: each program was ended."""
 
@@ -49,7 +55,7 @@ class PlainSandbox:
         mounts = (*program.image.mounts, *program.mounts)
         for each in mounts:
             _show(each, root)
-        told = _Told(root, self.address, program)
+        told = _Told(root, self._address, program)
         words = [told(each) for each in argv if each != START]
         temporary = program.place / "tmp"
         temporary.mkdir(exist_ok=True)
@@ -60,7 +66,7 @@ class PlainSandbox:
             words.append(f"--backend-directory={told('/opt/tritonserver/backends')}")
         directory = Path(told(program.directory))
         return subprocess.Popen(
-            [self._python, "-I", str(BOX), "plain", *words],
+            [self._python, "-I", str(BOX), "plain", str(os.getpid()), *words],
             env=environment,
             cwd=directory if directory.is_relative_to(root) else temporary,
             stdin=subprocess.DEVNULL,
@@ -116,6 +122,6 @@ class Plain:
         """``python``: the interpreter of the program that starts them."""
         self._python = python
 
-    def sandbox(self, pod: str, user: int, address: str, *, alone: bool) -> PlainSandbox:
+    def sandbox(self, pod: str, user: int, address: str, network: Network) -> PlainSandbox:
         """Return the folder of a pod."""
         return PlainSandbox(self._python, address)

@@ -1,12 +1,10 @@
 """A container's probes, as a kubelet asks them: first the startup probe, then readiness and liveness."""
 
 import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from http.client import HTTPException
 
+from triton_local.box import END_AT_ONCE
 from triton_operator.names import Body
 
 PERIOD_SECONDS = 10.0
@@ -43,6 +41,8 @@ class Probes:
 
     container: Body
     address: str
+    answers: Callable[[str, float], bool]
+    """Whether a server at a URL answers with success, after so many seconds at most."""
     execute: Callable[[Sequence[str]], "subprocess.Popen[bytes]"]
     """Start a program in the container. Raises OSError."""
     started: bool = field(init=False)
@@ -73,7 +73,7 @@ class Probes:
     def close(self) -> None:
         """End a program that still asks."""
         if self._startup is not None and self._startup.running is not None:
-            self._startup.running.kill()
+            self._startup.running.send_signal(END_AT_ONCE)
             self._startup.running.wait()
 
     def _probe(self, name: str) -> _Probe | None:
@@ -90,7 +90,7 @@ class Probes:
         if probe.running is None and now >= probe.due:
             probe.running, probe.ends = self.execute(probe.spec["exec"]["command"]), now + timeout
         if probe.running is not None and (probe.running.poll() is not None or now >= probe.ends):
-            probe.running.kill()
+            probe.running.send_signal(END_AT_ONCE)
             code = probe.running.wait()
             probe.running = None
             probe.answered(now, code == 0)
@@ -99,8 +99,4 @@ class Probes:
         get = spec["httpGet"]
         ports = {each.get("name"): each["containerPort"] for each in self.container.get("ports", [])}
         url = f"http://{self.address}:{ports.get(get['port'], get['port'])}{get.get('path', '/')}"
-        try:
-            with urllib.request.urlopen(url, timeout=spec.get("timeoutSeconds", TIMEOUT_SECONDS)) as answer:
-                return bool(200 <= answer.status < 400)
-        except (OSError, HTTPException):
-            return False
+        return self.answers(url, spec.get("timeoutSeconds", TIMEOUT_SECONDS))

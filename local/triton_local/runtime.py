@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from subprocess import Popen
 from typing import Protocol
@@ -51,17 +52,28 @@ class Program:
     """Whether the program has this machine's GPUs."""
 
 
+class Network(StrEnum):
+    """What a pod reaches."""
+
+    OWN = "own"
+    """A loopback device of its own, and nothing else."""
+    CLUSTER = "cluster"
+    """The other pods of the same engine that are told so, and nothing else."""
+    MACHINE = "machine"
+    """All that this machine reaches."""
+
+
 class Sandbox(Protocol):
     """What the containers of one pod share."""
-
-    address: str
-    """The address of the pod."""
 
     def start(self, program: Program) -> "Popen[bytes]":
         """Start a container's program. Raises OSError."""
 
     def execute(self, process: "Popen[bytes]", program: Program, argv: Sequence[str]) -> "Popen[bytes]":
         """Start a program in the container that a process of `start` is."""
+
+    def answers(self, url: str, timeout: float) -> bool:
+        """Whether a server in the pod's network answers with success, after so many seconds at most."""
 
     def close(self) -> None:
         """End what is left of it."""
@@ -70,8 +82,5 @@ class Sandbox(Protocol):
 class Runtime(Protocol):
     """Box or Plain."""
 
-    def sandbox(self, pod: str, user: int, address: str, *, alone: bool) -> Sandbox:
-        """Return a place for a pod. Raises OSError.
-
-        ``alone``: its network is a loopback device of its own, and nothing else.
-        """
+    def sandbox(self, pod: str, user: int, address: str, network: Network) -> Sandbox:
+        """Return a place for a pod. Raises OSError."""

@@ -1,23 +1,29 @@
 """One TritonDeployment in a folder of this machine, from the start of its engine to the end of its last process."""
 
 import fcntl
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import uuid4
 
 from triton_local.engine import Engine, Machine
-from triton_local.kubelet import Node
+from triton_local.kubelet import Node, end_of
 from triton_local.objects import Objects
 from triton_local.runtime import Image, Runtime
 from triton_local.turn import MEASURING, Turn
-from triton_local.volumes import Storage
+from triton_local.volumes import Storage, remove_memory
 from triton_operator import names
 from triton_operator.names import Body
 from triton_operator.settings import Settings
 
 OBJECTS = "objects.json"
 """The TritonDeployment and its children, in the folder of a session."""
+MARK = "made-here"
+"""A link to the note of a folder that a command of this user has made, in that folder."""
+LOG_BYTES = 2**20
+"""How much of the end of a log is read; a program may print for ever."""
 SETTLING_SECONDS = 10.0
 """How long the last passes may take once the outcome is known: they write the results of the last Job."""
 
@@ -59,7 +65,7 @@ class Session:
         labels = pod["metadata"]["labels"]
         container = pod["metadata"].get("annotations", {}).get(names.LOGGED_CONTAINER, labels[names.STAGE_LABEL])
         file = self.pods / pod["metadata"]["name"] / f"{container}.log"
-        return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+        return end_of(file, LOG_BYTES).decode(errors="replace")
 
     def settle(self) -> None:
         """Wait for the passes that are due at once."""
@@ -72,27 +78,65 @@ def session(
 ) -> Iterator[Session]:
     """Work on an object until the block ends; the same folder goes on where it ended.
 
-    Raises SessionError if another engine works in the folder, or what is there is of another object; OSError.
+    ``folder``: is `ours_alone`. Raises SessionError if what is there is of another object; OSError.
     """
-    # Pods have other working directories.
-    folder = folder.absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder):
-        objects = _objects(folder / OBJECTS, desired, settings.machine)
-        storage = Storage(_claims(folder / "claims", given.claims), _config_maps(objects, given), _secrets(given))
-        pods = folder / "pods"
+    objects = _objects(folder / OBJECTS, desired, settings.machine)
+    storage = Storage(_claims(folder / "claims", given.claims), _config_maps(objects, given), _secrets(given))
+    pods = folder / "pods"
+    # A process that was killed has removed nothing.
+    for each in pods.iterdir() if pods.exists() else ():
+        remove_memory(each.name)
 
-        def hosts() -> Mapping[str, str]:
-            return machine.services()
+    def hosts() -> Mapping[str, str]:
+        return machine.services()
 
-        node = Node(settings.machine, pods, runtime, storage, image, hosts)
-        machine = Machine(node, objects, Turn(MEASURING))
-        engine = Engine(objects, machine, settings)
-        engine.start()
+    node = Node(settings.machine, pods, runtime, storage, image, hosts)
+    machine = Machine(node, objects, _turn())
+    engine = Engine(objects, machine, settings)
+    engine.start()
+    try:
+        yield Session(objects, machine, engine, pods)
+    finally:
+        engine.stop()
+
+
+@contextmanager
+def ours_alone(folder: Path, register: Path) -> Iterator[None]:
+    """Have a folder that this user's commands alone have written, and no other one works in until the block ends.
+
+    What a folder holds says what runs and what has passed, and a stranger's model may come with one. ``register``:
+    where this user's commands note the folders that they make. Raises SessionError, OSError.
+    """
+    mark = folder / MARK
+    if not folder.exists() or (folder.stat().st_uid == os.geteuid() and not any(folder.iterdir())):
+        folder.mkdir(parents=True, exist_ok=True)
+        register.mkdir(parents=True, exist_ok=True, mode=0o700)
+        noted = register.resolve() / uuid4().hex
+        noted.touch()
+        # Nobody else can tell its name, so nobody can make this link; and it is there whole, or not at all.
+        mark.symlink_to(noted)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    noted = mark.readlink() if mark.is_symlink() else Path()
+    if noted.parent != register.resolve() or not noted.exists():
+        raise SessionError(
+            f"{folder} holds what this command of yours has not written on this machine, so nothing of it was read;"
+            " move it away, or name another folder by --folder"
+        )
+    with (folder / "lock").open("w") as opened:
         try:
-            yield Session(objects, machine, engine, pods)
-        finally:
-            engine.stop()
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise SessionError(f"another command works in {folder}; wait for it, or name another folder") from error
+        yield
+
+
+def _turn() -> Turn:
+    try:
+        return Turn(MEASURING)
+    except OSError as error:
+        raise SessionError(
+            f"{MEASURING}, by which commands take turns to measure, cannot be read; have its owner remove it: {error}"
+        ) from error
 
 
 def _objects(file: Path, desired: Body, machine: str) -> Objects:
@@ -100,17 +144,6 @@ def _objects(file: Path, desired: Body, machine: str) -> Objects:
         return Objects(file, desired, {machine: {}}, lambda _: None)
     except (ValueError, LookupError, TypeError) as error:
         raise SessionError(f"{file} is not what this command has written; move it away: {error}") from error
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Keep other engines out of a folder. Raises SessionError, OSError."""
-    with (folder / "lock").open("w") as opened:
-        try:
-            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise SessionError(f"another command works in {folder}; wait for it, or name another folder") from error
-        yield
 
 
 def _claims(own: Path, given: Mapping[str, Path]) -> Callable[[str], Path]:

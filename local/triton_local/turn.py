@@ -12,8 +12,10 @@ class Turn:
     """The turn of one engine, by a file that all of them lock."""
 
     def __init__(self, file: Path) -> None:
+        """``file``: is made if it is not there. Raises OSError if another user has put something else there."""
         self._file = file
         self._descriptor: int | None = None
+        os.close(self._opened())
 
     def take(self) -> bool:
         """Take the turn if nobody else has it; whether it is ours. Raises OSError."""
@@ -36,7 +38,7 @@ class Turn:
     def _opened(self) -> int:
         """Another user's file is only read: the system lets nobody else create it anew."""
         try:
-            return os.open(self._file, os.O_RDONLY | os.O_NOFOLLOW)
+            return os.open(self._file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except FileNotFoundError:
             descriptor = os.open(self._file, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
             os.fchmod(descriptor, 0o644)

@@ -31,7 +31,7 @@ class Volumes:
         """``folder``: the pod's own; its name is that of the pod. Raises LookupError, OSError."""
         self._storage = storage
         self._folder = folder / "volumes"
-        self._memory = SHARED_MEMORY / f"triton-local-{folder.name}"
+        self._memory = _memory(folder.name)
         self._places = {each["name"]: self._place(each) for each in volumes}
 
     def mounts(self, container: Body) -> tuple[Mount, ...]:
@@ -41,10 +41,13 @@ class Volumes:
 
     def remove(self) -> None:
         """Remove what lies in memory."""
-        shutil.rmtree(self._memory, ignore_errors=True)
+        remove_memory(self._folder.parent.name)
 
     def _mount(self, mount: Body) -> Mount:
-        source = self._places[mount["name"]] / mount.get("subPath", "")
+        place = self._places[mount["name"]]
+        source = (place / mount.get("subPath", "")).resolve()
+        if not source.is_relative_to(place.resolve()):
+            raise LookupError(f"{mount['subPath']} leads out of volume {mount['name']}")
         if not source.exists():
             source.mkdir(parents=True)
         return Mount(source, mount["mountPath"], mount.get("readOnly", False))
@@ -56,8 +59,10 @@ class Volumes:
         if "secret" in volume:
             return self._storage.secret(volume["secret"]["secretName"])
         in_memory = volume.get("emptyDir", {}).get("medium") == "Memory"
-        place = (self._memory if in_memory else self._folder) / name
-        place.mkdir(parents=True)
+        above = self._memory if in_memory else self._folder
+        above.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place = above / name
+        place.mkdir()
         # As the kubelet makes it: containers of a pod may have other users.
         place.chmod(0o777)
         if "configMap" in volume:
@@ -67,10 +72,21 @@ class Volumes:
         return place
 
 
+def remove_memory(pod: str) -> None:
+    """Remove what a pod has in memory, if it has."""
+    shutil.rmtree(_memory(pod), ignore_errors=True)
+
+
+def _memory(pod: str) -> Path:
+    return SHARED_MEMORY / f"triton-local-{pod}"
+
+
 def _write(place: Path, data: Mapping[str, str], items: list[Body]) -> None:
     """Write the keys of a ConfigMap, or those that the volume names, as files."""
     for key, path in {each["key"]: each["path"] for each in items}.items() or {key: key for key in data}.items():
         if key not in data:
             raise LookupError(f"the ConfigMap has no key {key}")
+        if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+            raise LookupError(f"{path} leads out of the ConfigMap")
         (place / path).parent.mkdir(parents=True, exist_ok=True)
         (place / path).write_text(data[key], encoding="utf-8")

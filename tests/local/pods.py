@@ -31,11 +31,18 @@ def a_container(name: str, script: str, **fields: Any) -> Body:
     return {"name": name, "image": "system", "command": ["sh", "-c", script], **fields}
 
 
-def an_owner(*init: Body, main: Body, kind: str = "Job", stage: str = "convert", **spec: Any) -> Body:
+def an_owner(
+    *init: Body,
+    main: Body,
+    kind: str = "Job",
+    stage: str = "convert",
+    labels: Mapping[str, str] | None = None,
+    **spec: Any,
+) -> Body:
     """A Job, or a Deployment, with these containers."""
     security = {"runAsUser": 1000, "runAsNonRoot": True}
     pod = {"securityContext": security, "initContainers": [*init], "containers": [main], **spec}
-    labels = {"triton-operator.dev/stage": stage}
+    labels = {"triton-operator.dev/stage": stage, **(labels or {})}
     return {
         "apiVersion": "batch/v1",
         "kind": kind,
@@ -47,14 +54,21 @@ def an_owner(*init: Body, main: Body, kind: str = "Job", stage: str = "convert",
 class Cluster:
     """A folder with objects, and the pods that a test starts."""
 
-    def __init__(self, folder: Path, config_maps: Mapping[str, Mapping[str, str]] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        config_maps: Mapping[str, Mapping[str, str]] | None = None,
+        image: Image = SYSTEM,
+        python: str = sys.executable,
+    ) -> None:
         desired = {"metadata": {"name": "digits"}, "spec": {}}
         self.folder = folder
         self.objects = Objects(folder / "objects.json", desired, {}, lambda _: None)
         secrets: dict[str, Path] = {}
         storage = Storage(self._claim, (config_maps or {}).__getitem__, secrets.__getitem__)
+        images = {"system": image}
         self.node = Node(
-            "a-node", folder / "pods", Box(), storage, {"system": SYSTEM}.__getitem__, lambda: {"digits": "127.77.0.9"}
+            "a-node", folder / "pods", Box(python), storage, images.__getitem__, lambda: {"digits": "127.77.0.9"}
         )
         self.pods: list[Pod] = []
 
@@ -94,7 +108,8 @@ class Cluster:
 
     def log(self, container: str, number: int = 0) -> str:
         """What a container printed."""
-        return (self.folder / "pods" / f"a-pod-{number}" / f"{container}.log").read_text(encoding="utf-8")
+        file = self.folder / "pods" / f"a-pod-{number}" / f"{container}.log"
+        return file.read_text(encoding="utf-8") if file.exists() else ""
 
     def until(self, pod: Pod, **fields: Any) -> Body:
         """Wait until the main container of a pod has these fields in its status."""

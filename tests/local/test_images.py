@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import Attack
 from triton_local.images import Images
 
 File = tuple[str, str]
@@ -78,9 +79,12 @@ def test_layers_lie_over_each_other(tmp_path: Path) -> None:
         [("away", "->{victim}"), ("away/.wh.precious", "")],
         [("away", "->{victim}"), ("copy", "=>away/precious")],
         [("up", "->.."), ("up/up/file", "planted")],
+        [(".wh...", "")],
+        [("usr/", "/"), ("usr/.wh...", "")],
     ],
 )
-def test_no_file_leads_out_of_the_image(tmp_path: Path, files: list[File]) -> None:
+def test_no_file_leads_out_of_the_image(tmp_path: Path, attack: Attack, files: list[File]) -> None:
+    attack("an image's archive", ", ".join(name + content for name, content in files), "refused")
     victim = tmp_path / "victim"
     victim.mkdir()
     (victim / "precious").write_text("kept")
@@ -88,6 +92,17 @@ def test_no_file_leads_out_of_the_image(tmp_path: Path, files: list[File]) -> No
         unpacked(tmp_path, [(name, content.replace("{victim}", str(victim))) for name, content in files])
     assert [each.name for each in victim.iterdir()] == ["precious"]
     assert list((tmp_path / "images").iterdir()) == []
+
+
+def test_an_image_s_links_are_neither_written_nor_followed(tmp_path: Path, attack: Attack) -> None:
+    attack("an image's archive", "links in the place of its configuration, and to a file of the user", "not followed")
+    (tmp_path / "precious").write_text("kept")
+    away = f"->{tmp_path}/precious"
+    folder = unpacked(tmp_path, [(".image.json", away), ("link", away), ("copy", "=>link")])
+    assert (tmp_path / "precious").read_text() == "kept"
+    assert (tmp_path / "precious").stat().st_nlink == 1
+    assert not (folder / ".image.json").is_symlink()
+    assert (folder / "copy").is_symlink()
 
 
 def test_an_image_is_known_by_its_digest(tmp_path: Path) -> None:

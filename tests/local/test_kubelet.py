@@ -1,15 +1,20 @@
 """Real containers of this machine's own programs: what a pod's containers see, and what its status says of them."""
 
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.local.pods import Cluster, a_container, an_owner, ended, of
+from tests.conftest import Attack
+from tests.local.pods import SYSTEM, Cluster, a_container, an_owner, ended, of
 
+DOWNLOADS = {"triton-operator.dev/downloads": "true"}
 SIDECAR = {"restartPolicy": "Always"}
 EMPTY = {"name": "shared", "emptyDir": {}}
 SHARED = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
@@ -93,14 +98,122 @@ def test_a_container_changes_nothing_and_gains_nothing(
 def test_a_job_reaches_its_own_loopback_and_no_server_of_this_machine(cluster: Cluster) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        ask = f"python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 5)'"
-        assert cluster.run(an_owner(main=a_container("main", ask)))["phase"] == "Failed"
+        ask = a_container("main", f"python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 5)'")
+        assert cluster.run(an_owner(main=ask))["phase"] == "Failed"
+        assert cluster.run(an_owner(main=ask, stage="measure"))["phase"] == "Failed"
         accepted = threading.Thread(target=server.accept, daemon=True)
         accepted.start()
-        assert cluster.run(an_owner(main=a_container("main", ask), stage="measure"))["phase"] == "Succeeded"
+        assert cluster.run(an_owner(main=ask, labels=DOWNLOADS))["phase"] == "Succeeded"
     program = "import socket; s = socket.create_server(('127.0.0.1', 8000)); socket.create_connection(s.getsockname())"
     own = f'python3 -c "{program}"'
     assert cluster.run(an_owner(main=a_container("main", own)))["phase"] == "Succeeded"
+
+
+def test_a_server_is_asked_by_jobs_that_measure_and_by_nothing_else_of_this_machine(cluster: Cluster) -> None:
+    ports = [{"name": "http", "containerPort": 18302}]
+    probe = {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 1}
+    serves = a_container(
+        "main", "exec python3 -m http.server --bind localhost 18302", ports=ports, readinessProbe=probe
+    )
+    for _ in range(2):
+        cluster.until(cluster.start(an_owner(main=serves, kind="Deployment")), ready=True)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.77.0.1", 18302), 5)
+    for number in (1, 2):
+        words = f'import socket; socket.create_connection(("127.77.0.{number}", 18302), 5)'
+        ask = a_container("main", f"python3 -c '{words}'")
+        assert cluster.run(an_owner(main=ask, stage="measure"))["phase"] == "Succeeded"
+        assert cluster.run(an_owner(main=ask, stage="profile"))["phase"] == "Failed"
+        # The network goes on after the pod that was its first.
+        cluster.pods[0].end()
+        cluster.pods[0].join(60)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "truncate -s 1T /dev/termination-log; exit 1",
+        "chmod 0 /dev/termination-log; exit 1",
+        "python3 -c 'import os; os.ftruncate(1, 2**40)'; exit 1",
+    ],
+)
+def test_last_words_without_an_end_or_a_reader_cost_the_engine_nothing(
+    cluster: Cluster, attack: Attack, script: str
+) -> None:
+    main = a_container("main", script, terminationMessagePolicy="FallbackToLogsOnError")
+    code, words = ended(cluster.run(an_owner(main=main)), "main")
+    attack("user code", f"the engine, by last words: {script}", f"exit code {code}, {len(words)} characters")
+    assert code == 1
+    assert len(words) <= 4096
+
+
+def test_a_link_in_a_claim_leads_nowhere_else(cluster: Cluster, attack: Attack) -> None:
+    claim = cluster.folder / "claims" / "models"
+    claim.mkdir(parents=True)
+    (cluster.folder / "home").mkdir()
+    (claim / "ocr").symlink_to(cluster.folder / "home")
+    mount = {"name": "claim", "mountPath": "/source", "subPath": "ocr", "readOnly": True}
+    main = a_container("main", "true", volumeMounts=[mount])
+    volume = {"name": "claim", "persistentVolumeClaim": {"claimName": "models"}}
+    pod = cluster.start(an_owner(main=main, volumes=[volume]))
+    waiting = cluster.until(pod, imageID="", ready=False)
+    while "leads out" not in str(waiting):
+        waiting = cluster.until(pod, imageID="")
+    attack(
+        "a folder of models", "a link to the home folder, as the source's path", waiting["state"]["waiting"]["message"]
+    )
+
+
+def test_a_config_map_s_keys_are_names_of_files_in_its_folder(tmp_path: Path, attack: Attack) -> None:
+    cluster = Cluster(tmp_path, {"texts": {"../../../../../planted": "x"}})
+    volume = {"name": "v", "configMap": {"name": "texts"}}
+    mounted = a_container("main", "true", volumeMounts=[{"name": "v", "mountPath": "/v"}])
+    cluster.start(an_owner(main=mounted, volumes=[volume]))
+    said = cluster.event()["message"]
+    cluster.close()
+    attack("an object's file", "a ConfigMap's key that is a path to a file of the user", said)
+    assert "leads out" in said
+    assert not list(tmp_path.rglob("planted"))
+
+
+def test_other_users_of_the_machine_reach_no_volume(cluster: Cluster, attack: Attack) -> None:
+    memory = {"name": "memory", "emptyDir": {"medium": "Memory"}}
+    mounts = [{"name": "shared", "mountPath": "/shared"}, {"name": "memory", "mountPath": "/dev/shm"}]
+    main = a_container("main", "sleep 60", volumeMounts=mounts)
+    pod = cluster.start(an_owner(main=main, volumes=[EMPTY, memory]))
+    cluster.until(pod, started=True)
+    folders = [cluster.folder / "pods" / pod.name, Path(f"/dev/shm/triton-local-{pod.name}")]
+    modes = [f"{each.stat().st_mode & 0o777:o}" for each in folders]
+    attack("another user of the machine", "volumes on disk and in /dev/shm", f"modes {', '.join(modes)}")
+    assert modes == ["700", "700"]
+
+
+def test_an_image_s_link_makes_nothing_outside_of_it(tmp_path: Path, attack: Attack) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    image = replace(SYSTEM, links={**SYSTEM.links, "/source": str(outside)})
+    cluster = Cluster(tmp_path, image=image)
+    mount = {"name": "shared", "mountPath": "/source/of/it"}
+    status = cluster.run(
+        an_owner(main=a_container("main", f"ls -d {outside}/of/it", volumeMounts=[mount]), volumes=[EMPTY])
+    )
+    cluster.close()
+    attack("an image's archive", "a link in the place of a mount", "leads into the container's own root")
+    assert status["phase"] == "Succeeded"
+    assert list(outside.iterdir()) == []
+
+
+def test_what_is_mounted_below_a_read_only_folder_is_read_only_too(tmp_path: Path) -> None:
+    """A disk below a claim's folder, as a container of this machine's root has one."""
+    script = "import sys; from triton_local import box; box.become(1000, box.NEW_NS)\n"
+    folder = tmp_path / "folder"
+    (folder / "below").mkdir(parents=True)
+    script += (
+        f"box.mount(None, '/', flags=box.REC | box.PRIVATE); box.mount('tmpfs', '{folder}/below', 'tmpfs')\n"
+        f"box.bind('{folder}', '{tmp_path}', 'shown', box.RDONLY); open('{tmp_path}/shown/below/planted', 'w')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "Read-only file system" in done.stderr, done.stderr
 
 
 def test_last_words_are_cut_as_a_kubelet_cuts_them_and_come_from_the_log_of_one_that_failed(cluster: Cluster) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import shutil
 import sys
 import time
@@ -27,7 +28,7 @@ from triton_local.install import (
 )
 from triton_local.plain import Plain
 from triton_local.runtime import Image
-from triton_local.session import OBJECTS, Given, Session, SessionError, session
+from triton_local.session import OBJECTS, Given, Session, SessionError, ours_alone, session
 from triton_operator import names
 from triton_operator.settings import Settings, SettingsError
 from triton_plugin.command_line import OBJECT_ENDINGS
@@ -57,6 +58,8 @@ OF_DOWNLOADS = {
     "PIP_INDEX_URL": "SOURCES_PACKAGE_INDEX",
 }
 """What an installation is told of the way to servers, by the variable that tells this machine's programs."""
+CONFIG_MAP_KEY = re.compile(r"\.?[-\w][-.\w]{0,251}", re.ASCII)
+"""A key that an API server takes (IsConfigMapKey in k8s.io/apimachinery)."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +87,14 @@ def run(options: argparse.Namespace) -> Exit:
     if path.is_dir() and folder.resolve().is_relative_to(path.resolve()):
         raise CheckError(f"{folder} lies in the folder of the model; name another one by --folder")
     try:
-        status = _checked(folder, wanted, options)
+        with ours_alone(folder, CACHE / "folders"):
+            status = _checked(folder, wanted, options)
+            if wanted.files is not None:
+                (folder / OBJECT).write_text(wanted.text, encoding="utf-8")
+            subject = read_file(str(folder / OBJECTS))
+            (folder / REPORT).write_text(document(report(subject), "html", None), encoding="utf-8")
     except (SessionError, InstallError) as error:
         raise CheckError(str(error)) from error
-    if wanted.files is not None:
-        (folder / OBJECT).write_text(wanted.text, encoding="utf-8")
-    subject = read_file(str(folder / OBJECTS))
-    (folder / REPORT).write_text(document(report(subject), "html", None), encoding="utf-8")
     if options.junit is not None:
         options.junit.write_text(junit(subject), encoding="utf-8")
     say(f"\nThe report is {folder / REPORT}; explain, history and compare read {folder / OBJECTS}")
@@ -137,7 +141,7 @@ def _checked(folder: Path, wanted: _Wanted, options: argparse.Namespace) -> Exit
     for each in (settings.converter_image, settings.server_image):
         image(each)
     desired = {**body, "spec": spec, "metadata": metadata | annotations}
-    with session(folder, desired, given, image, settings, runtime) as work:
+    with session(folder.absolute(), desired, given, image, settings, runtime) as work:
         reads = Reads(work.body, lambda: _log(work), lambda: work.objects.find("ConfigMap", names.results(name)))
         status = watch(reads, console(), time.monotonic, time.sleep, options.timeout)
         work.settle()
@@ -210,8 +214,20 @@ def _object_file(path: Path) -> _Wanted:
         raise CheckError(f"{path} has {len(found)} objects of kind {names.KIND}; it needs one")
     if faults := list(faults_in_words(found[0])):
         raise CheckError("\n  ".join((f"{path} is invalid:", *faults)))
-    maps = (each for each in documents if each.get("kind") == "ConfigMap")
+    maps = [each for each in documents if each.get("kind") == "ConfigMap"]
+    if not all(map(_is_config_map, maps)):
+        raise CheckError(f"{path} has a ConfigMap that an API server refuses: its name, its keys or its values")
     return _Wanted(text, {_name(each): each.get("data") or {} for each in maps})
+
+
+def _is_config_map(body: Mapping[str, Any]) -> bool:
+    """Whether a ConfigMap has a name, and keys that are names of files in one folder."""
+    metadata, data = body.get("metadata"), body.get("data") or {}
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not isinstance(data, dict):
+        return False
+    return all(
+        isinstance(key, str) and CONFIG_MAP_KEY.fullmatch(key) and isinstance(value, str) for key, value in data.items()
+    )
 
 
 def _drafted(path: Path, options: argparse.Namespace) -> _Wanted:

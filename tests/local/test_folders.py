@@ -1,0 +1,103 @@
+"""The folder in which an object is checked: this user's commands alone have written it, and one of them works in it."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Attack
+from triton_local.session import MARK, SessionError, ours_alone
+from triton_operator.names import API_VERSION, KIND
+from triton_plugin.commands.check import _object_file
+from triton_plugin.errors import CheckError
+
+
+def enter(folder: Path, tmp_path: Path) -> None:
+    """Work in a folder, for a moment."""
+    with ours_alone(folder, tmp_path / "register"):
+        (folder / "objects.json").write_text("ours", encoding="utf-8")
+
+
+def test_a_folder_is_made_and_gone_on_in_also_after_it_was_moved(tmp_path: Path) -> None:
+    enter(tmp_path / "a-check", tmp_path)
+    enter(tmp_path / "a-check", tmp_path)
+    (tmp_path / "a-check").rename(tmp_path / "b-check")
+    enter(tmp_path / "b-check", tmp_path)
+    assert (tmp_path / "b-check/.gitignore").read_text() == "*\n", "nobody gives it to others by chance"
+
+
+def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "a-check").mkdir()
+    enter(tmp_path / "a-check", tmp_path)
+
+
+def with_nothing(folder: Path, precious: Path) -> None:
+    (folder / "objects.json").write_text("theirs", encoding="utf-8")
+
+
+def with_links(folder: Path, precious: Path) -> None:
+    for name in ("lock", "objects.json", "objects.tmp", "report.html", "object.yaml"):
+        (folder / name).symlink_to(precious)
+    (folder / "claims").symlink_to(precious.parent)
+
+
+def with_a_mark(folder: Path, precious: Path) -> None:
+    (folder / MARK).write_text("0" * 32, encoding="utf-8")
+
+
+def with_a_mark_of_nobody(folder: Path, precious: Path) -> None:
+    (folder / MARK).symlink_to(precious.parent / "register" / ("0" * 32))
+
+
+def with_a_mark_elsewhere(folder: Path, precious: Path) -> None:
+    (folder / MARK).symlink_to(precious)
+
+
+def with_a_mark_that_leads_on(folder: Path, precious: Path) -> None:
+    (folder / MARK).symlink_to(precious.parent / "register" / ".." / "precious")
+
+
+STRANGERS = (
+    with_nothing,
+    with_links,
+    with_a_mark,
+    with_a_mark_of_nobody,
+    with_a_mark_elsewhere,
+    with_a_mark_that_leads_on,
+)
+
+
+@pytest.mark.parametrize("stranger", STRANGERS)
+def test_a_stranger_s_folder_is_refused_and_nothing_is_written(
+    tmp_path: Path, attack: Attack, stranger: Callable[[Path, Path], None]
+) -> None:
+    """What it says would run, and what it says has passed."""
+    enter(tmp_path / "another", tmp_path)
+    (tmp_path / "precious").write_text("kept", encoding="utf-8")
+    folder = tmp_path / "digits-check"
+    folder.mkdir()
+    stranger(folder, tmp_path / "precious")
+    before = sorted(os.listdir(folder))
+    with pytest.raises(SessionError, match="has not written on this machine") as refused:
+        enter(folder, tmp_path)
+    attack("a folder of models", f"a state folder {stranger.__name__.replace('_', ' ')}", str(refused.value)[-100:])
+    assert (tmp_path / "precious").read_text(encoding="utf-8") == "kept"
+    assert sorted(os.listdir(folder)) == before
+
+
+def test_two_commands_do_not_work_in_one_folder(tmp_path: Path) -> None:
+    with ours_alone(tmp_path / "a-check", tmp_path / "register"), pytest.raises(SessionError, match="another command"):
+        enter(tmp_path / "a-check", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "body", ['{name: c}, data: {"../../planted": x}', '{name: c}, data: {"..": x}', "{name: c}, data: {a: 1}", "{}"]
+)
+def test_a_config_map_that_an_api_server_refuses_is_refused(tmp_path: Path, attack: Attack, body: str) -> None:
+    spec = "{source: {uri: 'configmap://c'}, models: [{name: digits, path: digits.onnx}]}"
+    words = f"{{apiVersion: {API_VERSION}, kind: {KIND}, metadata: {{name: digits}}, spec: {spec}}}"
+    (tmp_path / "object.yaml").write_text(f"{words}\n---\n{{kind: ConfigMap, metadata: {body}}}\n", encoding="utf-8")
+    with pytest.raises(CheckError, match="has a ConfigMap that an API server refuses") as refused:
+        _object_file(tmp_path / "object.yaml")
+    attack("an object's file", f"a ConfigMap: {body}", str(refused.value).partition("has ")[2])
