@@ -5,6 +5,8 @@ from copy import deepcopy
 from typing import Any
 
 from triton_converters.contract import uris
+from triton_converters.contract.formats import FORMATS, PYTORCH, SOURCE_FORMATS
+from triton_local.install import ENVIRONMENT
 from triton_local.session import Given
 
 LEFT_OUT = {
@@ -26,9 +28,10 @@ LEFT_OUT = {
 }
 """Fields that change neither what is checked nor how it is measured, and why they have no effect here."""
 SOURCES = ("source", "weights", "dataset")
-
-
 IMAGES = ("conversion.image", "serving.image")
+OF_TORCH = frozenset(name for name, each in SOURCE_FORMATS.items() if "ts-trace" in each.converters)
+"""The formats of a source that PyTorch runs."""
+TORCH_ENDINGS = SOURCE_FORMATS["ts-trace"].suffixes
 
 
 def on_one_machine(spec: Mapping[str, Any], given: Given) -> tuple[dict[str, Any], list[str]]:
@@ -66,6 +69,34 @@ def lacking(spec: Mapping[str, Any], given: Given) -> Iterator[str]:
             yield f"spec.{name}.uri: pass --claim {found.host}=FOLDER, the folder that is the claim here"
         if found is not None and found.scheme == "configmap" and found.host not in given.config_maps:
             yield f"spec.{name}.uri: write the ConfigMap {found.host} into the object's file"
+
+    yield from _without_torch(spec, given)
+
+
+def _without_torch(spec: Mapping[str, Any], given: Given) -> Iterator[str]:
+    """Yield where PyTorch is missing: no image of this command has it."""
+    models = [each for each in spec.get("models") or () if _is_torch(each)]
+    named = ", ".join(each["name"] for each in models)
+    if not models or ENVIRONMENT in given.images:
+        return
+    if not (spec.get("conversion") or {}).get("image"):
+        yield f"spec.models: pass --python PROGRAM, the Python whose packages have the PyTorch that runs {named}"
+    elif not (spec.get("serving") or {}).get("image") and any(map(_serves_torch, models)):
+        yield (
+            f"spec.models: pass --python PROGRAM, the Python whose PyTorch serves {named} as TorchScript; or name an"
+            " image for that in spec.serving.image, or candidates of format onnx alone"
+        )
+
+
+def _is_torch(model: Mapping[str, Any]) -> bool:
+    form = model.get("format")
+    return form in OF_TORCH if form else str(model.get("path") or "").endswith(TORCH_ENDINGS)
+
+
+def _serves_torch(model: Mapping[str, Any]) -> bool:
+    """Whether a candidate is TorchScript, as one is of those that a spec without any gets."""
+    candidates = model.get("candidates") or ()
+    return not candidates or any(FORMATS[each["format"]].backend == PYTORCH for each in candidates)
 
 
 def _place(spec: Any, path: str) -> tuple[dict[str, Any], str]:

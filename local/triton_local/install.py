@@ -182,16 +182,14 @@ class Installation:
         )
 
     def _server(self, name: str) -> Image:
-        shared = f":{self._python.packages}" if self._has_packages else ""
         return Image(
             id=name,
             mounts=(*self._system(), Mount(self._part("base") / "tritonserver", TRITONSERVER, read_only=True)),
             links=_links(),
             environment=VARIABLES
             | {
-                "PATH": f"{TRITONSERVER}/bin:{self._python.executable.parent}:{PATH}",
+                "PATH": f"{TRITONSERVER}/bin:{TRITONSERVER}/venv/bin:{PATH}",
                 "LD_LIBRARY_PATH": f"{TRITONSERVER}/lib",
-                "PYTHONPATH": f"{TRITONSERVER}/site-packages{shared}",
                 "USER": "triton-server",
             },
             entrypoint=(f"{TRITONSERVER}/start.sh",),
@@ -313,6 +311,7 @@ def _arrange_server(server: Path, interpreter: Python) -> None:
     own.unlink()
     # The wheel's own lacks modules of the standard library.
     own.symlink_to(interpreter.library)
+    _arrange_python(server, interpreter)
     for name in ("backends", "runtimes"):
         shutil.copytree(RECIPE / name, server / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy2(RECIPE / "start.sh", server)
@@ -320,6 +319,17 @@ def _arrange_server(server: Path, interpreter: Python) -> None:
         path.chmod(0o755)
     for path in (*site.glob("pytriton"), *site.glob("nvidia_pytriton-*"), *site.glob("bin")):
         shutil.rmtree(path)
+
+
+def _arrange_python(server: Path, interpreter: Python) -> None:
+    """Give the stub a python3 that finds the server's NumPy, then the packages of the user's where they are mounted.
+
+    The stub takes no PYTHONPATH: it has the packages of the first `python3` on its PATH. Raises InstallError, OSError.
+    """
+    (packages,) = (_venv(server, interpreter) / "lib").glob("python*/site-packages")
+    shutil.rmtree(packages)
+    packages.symlink_to("../../../site-packages")
+    (server / "site-packages/own.pth").write_text(f"{interpreter.packages}\n", encoding="utf-8")
 
 
 def _arrange_client(venv: Path, libraries: Path, older: Path) -> None:

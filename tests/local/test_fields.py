@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from triton_local.fields import IMAGES, LEFT_OUT, SOURCES, lacking, on_one_machine
+from triton_local.install import ENVIRONMENT
 from triton_local.session import Given
 from triton_operator.crdgen import crd
 
@@ -57,6 +58,8 @@ def test_what_needs_a_cluster_has_no_effect_and_is_told() -> None:
         ({"conversion": {"image": "mine:1"}}, "--image mine:1=ARCHIVE"),
         ({"serving": {"image": "mine:1"}}, "spec.serving.image: pass --image mine:1=ARCHIVE"),
         ({"conversion": {"indexSecretRef": {"name": "index"}}}, "--secret index=FOLDER"),
+        ({"models": [{"name": "net", "format": "pyt", "entrypoint": "model.py"}]}, "--python PROGRAM"),
+        ({"models": [{"name": "net", "path": "a/net.pt"}]}, "the PyTorch that runs net"),
     ],
 )
 def test_what_this_machine_lacks_is_named_with_the_option_that_gives_it(fields: Body, words: str) -> None:
@@ -72,6 +75,22 @@ def test_an_object_that_this_machine_has_all_of_lacks_nothing() -> None:
         "conversion": {"image": "mine:1"},
     }
     assert list(lacking(full, Given({}, {"rows": {}}, {"keys": Path("/keys")}, {"mine:1": "mine@sha256:1"}))) == []
+
+
+def test_pytorch_is_asked_for_where_neither_an_image_nor_the_user_s_python_has_it() -> None:
+    candidates = [{"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}]
+    code = {"name": "net", "format": "pyt", "entrypoint": "model.py"}
+    spec = SPEC | {"models": [code], "conversion": {"image": "mine:1"}}
+    images = {"mine:1": "mine@sha256:1"}
+    (found,) = lacking(spec, Given(HERE.claims, images=images))
+    assert "serves net as TorchScript" in found
+    served = {**spec, "models": [code | {"candidates": candidates}]}
+    assert list(lacking(served, Given(HERE.claims, images=images))) == []
+    served = {**spec, "serving": {"image": "mine:1"}}
+    assert list(lacking(served, Given(HERE.claims, images=images))) == []
+    environment = {ENVIRONMENT: f"{ENVIRONMENT}@sha256:1"}
+    spec = SPEC | {"models": [code], "conversion": {"image": ENVIRONMENT}}
+    assert list(lacking(spec, Given(HERE.claims, images=environment))) == []
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "manifests/samples").glob("*.yaml")), ids=lambda file: file.stem)

@@ -110,6 +110,20 @@ def test_an_installation_that_fails_is_not_taken_for_one(tmp_path: Path, monkeyp
             made.image(made.name(CONVERTER))
 
 
+def test_the_python_of_steps_finds_numpy_and_then_the_user_s_packages_although_it_takes_no_path(tmp_path: Path) -> None:
+    own, server = tmp_path / "own/site-packages", tmp_path / "server"
+    for folder, module in ((server / "site-packages", "numpy"), (own, "numpy"), (own, "torch")):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{module}.py").touch()
+    install._arrange_python(server, replace(OWN, executable=Path(sys.executable), packages=own))
+    # As it may be mounted elsewhere.
+    moved = server.rename(tmp_path / "tritonserver")
+    program = "import numpy, torch; print(numpy.__file__, torch.__file__)"
+    argv = [str(moved / "venv/bin/python3"), "-I", "-B", "-c", program]
+    said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
+    assert [Path(each).resolve() for each in said] == [moved / "site-packages/numpy.py", own / "torch.py"]
+
+
 def test_what_a_program_says_last_is_in_the_error() -> None:
     with pytest.raises(InstallError, match=r"(?s)failed:.*it is broken\nsudo make me one"):
         install._run(["sh", "-c", "echo it is broken; exit 3"], "sudo make me one")

@@ -1,5 +1,6 @@
 """The subject of every command: a TritonDeployment and its Jobs' results. Pure."""
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -28,6 +29,10 @@ from triton_operator.observed.history import History
 from triton_operator.observed.record import Record
 from triton_operator.observed.snapshot import observe
 from triton_plugin.errors import SubjectError
+
+AGAIN = "the same kubectl triton check again"
+"""What stands for a retry where there is no cluster: `check` tries again whatever failed."""
+RETRY = re.compile(r"kubectl triton retry [\w-]+(\.[\w-]+)*( --namespace [\w-]+)?")
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,11 @@ class Subject:
     def command(self, *words: str) -> str:
         """Return the plugin's command about it, for a shell."""
         return f"kubectl triton {shlex.join(words)} {self.place}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the object was checked on one machine, so that no command about a cluster concerns it."""
+        return self.condition("Local") is not None
 
     @property
     def served_name(self) -> str:
@@ -198,7 +208,7 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None, opti
     observed = observe(name, [results] if results else [])
     try:
         spec = TritonDeploymentSpec.model_validate(body["spec"])
-        status = TritonDeploymentStatus.model_validate(one_line(body.get("status") or {}))
+        status = _told_where_it_is(TritonDeploymentStatus.model_validate(one_line(body.get("status") or {})))
         return Subject(
             namespace=metadata.get("namespace", "default"),
             name=name,
@@ -240,6 +250,14 @@ def parse_saved(documents: Iterable[Mapping[str, Any]]) -> Subject:
         each for each in objects if each.get("kind") == "ConfigMap" and _metadata(each).get("name") == results_name
     )
     return parse(deployments[0], next(results, None))
+
+
+def _told_where_it_is(status: TritonDeploymentStatus) -> TritonDeploymentStatus:
+    """Return the status with the command that tries again, in messages of an object that no cluster knows."""
+    if not any(each.type == "Local" for each in status.conditions):
+        return status
+    text = status.model_dump_json(by_alias=True, exclude_unset=True)
+    return TritonDeploymentStatus.model_validate_json(RETRY.sub(AGAIN, text))
 
 
 def _metadata(body: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from triton_converters.contract.reasons import Reason
 from triton_operator.api.resolved import FromRepository, Resolved
 from triton_operator.api.search_status import SearchStatus
 from triton_operator.api.status import NOTICES, RISKS, CandidateStatus, Condition, ServingStatus
-from triton_plugin.reading.subject import Subject, one_line
+from triton_plugin.reading.subject import AGAIN, Subject, one_line
 from triton_plugin.telling.advice import advice
 from triton_plugin.telling.columns import SWEEPS, load_of_figures, search_summary
 from triton_plugin.telling.mixed_shapes import sentences
@@ -113,6 +113,8 @@ def _state(subject: Subject, name: str) -> Iterator[_Line]:
 def _stalled_until(subject: Subject) -> str:
     """Return what ends a stall. What passes by itself is recorded with the time of its last try."""
     stalled = subject.condition("Stalled")
+    if subject.is_local:
+        return f"nothing goes on until you run {AGAIN}"
     if any(stalled is not None and each.at and each.reason == stalled.reason for each in subject.failures.values()):
         return "the operator tries again by itself"
     return "it cannot become ready until something is changed"
@@ -157,7 +159,8 @@ def _condition_lines(subject: Subject, condition: Condition) -> Iterator[_Line]:
 def _advice_lines(subject: Subject, reason: str) -> Iterator[_Line]:
     """Yield a line with what to do about a reason, if there is anything to do, and it is known."""
     digest = subject.spec.source.sha256
-    if text := advice(reason, subject.name, subject.place, digest=digest, is_explained=True):
+    name, place, is_local = subject.name, subject.place, subject.is_local
+    if text := advice(reason, name, place, digest=digest, is_explained=True, is_local=is_local):
         yield _Line(f"  to do: {text}", advises=reason)
 
 

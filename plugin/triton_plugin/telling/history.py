@@ -58,7 +58,8 @@ def figures_before(subject: Subject) -> list[str]:
     changed = [metric for metric, value in metrics.items() if earlier.get(metric, value) != value]
     lines = [f"{each} {metrics[each]}; revision {name}, which served before, had {earlier[each]}." for each in changed]
     is_asked = not subject.spec.rollout.revision and not _unsettled_change(subject)
-    if changed and is_asked and before is not None and before.key not in subject.damaged:
+    is_kept = before is not None and before.key not in subject.damaged
+    if changed and is_asked and is_kept and not subject.is_local:
         lines.append(f"If the earlier one is better, serve it again: {subject.command('rollback', subject.name, name)}")
     bounded = {each.metric for each in subject.spec.accuracy.thresholds}
     if unbounded := [each for each in metrics if each not in bounded and (each in changed or not bounded)]:

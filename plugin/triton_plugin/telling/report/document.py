@@ -291,7 +291,7 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
     return CandidateReport(
         status=status,
         meaning=reasons.get(status.reason or "", ""),
-        advice=advice(status.reason or ""),
+        advice=advice(status.reason or "", is_local=subject.is_local),
         file_bytes=conversion.file_bytes if conversion else None,
         data_types=list(conversion.data_types) if conversion else [],
         conversion_seconds=conversion.seconds if conversion else None,

@@ -1,0 +1,64 @@
+"""Nothing that is printed about an object that was checked on one machine leads to a cluster that does not know it."""
+
+import copy
+import re
+from typing import Any
+
+import pytest
+
+from tests.report.subjects import expected, golden
+from triton_plugin.reading.subject import Subject, parse
+from triton_plugin.telling.advice import advice, known
+from triton_plugin.telling.explain import explain
+from triton_plugin.telling.request import first_request
+
+OF_A_CLUSTER = re.compile(
+    r"kubectl(?! triton (?:check|validate|explain objects)\b)|Helm|wait an hour|the operator tries"
+)
+NEVER_HERE = {
+    *("AddOnMissing", "ClaimTerminating", "Contested", "NodeNotReady"),
+    # Everything is allowed, and each run takes the images that there are.
+    *("NotAllowed", "NewImages"),
+}
+"""Reasons that only a cluster has: what they are about is no part of this machine."""
+LOCAL = {
+    "type": "Local",
+    "status": "True",
+    "reason": "Local",
+    "message": "by processes",
+    "observedGeneration": 1,
+    "lastTransitionTime": "2026-11-30T00:00:00Z",
+}
+
+
+def local(case: str) -> Subject:
+    """A case of tests/golden as if it had been checked on one machine."""
+    body, results = copy.deepcopy(golden(case))
+    status: dict[str, Any] = expected(case)
+    body["status"] = {**status, "conditions": [*status["conditions"], LOCAL]}
+    return parse(body, results)
+
+
+def test_the_advice_for_each_reason_holds_without_a_cluster() -> None:
+    said = {reason: advice(reason, "digits", "--namespace default", is_local=True) for reason in known()}
+    assert {reason for reason, text in said.items() if OF_A_CLUSTER.search(text)} == NEVER_HERE
+    assert "run the same kubectl triton check again" in said["ServerCrashed"]
+    assert "then set a new spec.source.version, and check again." in said["DataloaderInvalid"]
+
+
+def test_a_model_whose_digest_the_command_writes_is_only_checked_again() -> None:
+    said = advice("DataloaderInvalid", "digits", digest="0" * 64, is_local=True)
+    assert said.startswith("Correct the dataloader, then check again (in an object's file of your own, first set")
+
+
+@pytest.mark.parametrize("case", ["undone", "no-candidate-meets-the-constraint", "ready"])
+def test_what_explains_an_object_names_no_command_of_a_cluster(case: str) -> None:
+    text = explain(local(case))
+    assert OF_A_CLUSTER.findall(text) == []
+    assert ("nothing goes on until you run the same kubectl triton check again" in text) == (case != "ready")
+
+
+def test_a_first_request_goes_to_the_ports_of_the_command_that_serves() -> None:
+    text = first_request(local("ready"))
+    assert "port-forward" not in text
+    assert "http://localhost:8000/v2/models/digits" in text
