@@ -82,16 +82,18 @@ def attacked(folder: Path, user: int, interpreter: Path) -> None:
     (folder / "work/claims/given").mkdir(parents=True)
     shutil.copy(folder / "attempts.py", folder / "work/claims/given")
     os.environ["TOKEN_OF_THE_ENGINE"] = "secret"
+    # Others test at the same time.
+    name = f"{folder.parent.name}-{folder.name}"
     with ExitStack() as servers:
         open_to_all = servers.enter_context(socket.create_server(("127.0.0.1", 0)))
         without_file = servers.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-        without_file.bind(f"\0{folder.name}")
+        without_file.bind(f"\0{name}")
         without_file.listen()
         places = {
             "home": str(Path.home()),
             "folder": str(folder),
             "port": str(open_to_all.getsockname()[1]),
-            "socket": folder.name,
+            "socket": name,
             "engine": str(os.getpid()),
         }
         cluster = Cluster(folder / "work", image=an_image(interpreter), python=str(interpreter))
