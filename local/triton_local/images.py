@@ -1,10 +1,10 @@
 """What stands for a container image on this machine: the image itself, unpacked into a folder."""
 
+import fcntl
 import json
 import os
 import shutil
 import tarfile
-import threading
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -27,7 +27,6 @@ class Images:
         """``folder``: keeps what is unpacked, for all engines of the user."""
         self._folder = folder
         self._archives: dict[str, Path] = {}
-        self._lock = threading.Lock()
 
     def add(self, name: str, archive: Path) -> str:
         """Add an archive of docker's format, and return the image's name with the digest of its configuration.
@@ -45,18 +44,24 @@ class Images:
         if name not in self._archives:
             raise LookupError(f"image {name} is not on this machine")
         folder = self._folder / name.rpartition(":")[2]
-        with self._lock:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self._folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
             if not folder.exists():
                 unpack(self._archives[name], folder)
+        finally:
+            os.close(descriptor)
         return unpacked(folder, name)
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack an archive of docker's format, whole or not at all.
+    """Unpack an archive of docker's format, whole or not at all; one at a time.
 
     Raises OSError; ValueError if it is none, or has a name that leads out of the folder.
     """
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}")
+    temporary = folder.with_name(f".{folder.name}")
+    # What one left that was killed: nobody else unpacks now.
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
@@ -69,8 +74,7 @@ def unpack(archive: Path, folder: Path) -> None:
         # A layer may have put a link there.
         _remove(temporary / CONFIG)
         (temporary / CONFIG).write_bytes(config)
-        if not folder.exists():
-            temporary.rename(folder)
+        temporary.rename(folder)
     except (KeyError, tarfile.TarError) as error:
         raise ValueError(f"{archive} is no archive of an image: {error}") from error
     finally:

@@ -10,7 +10,7 @@ from typing import Any
 from triton_local.boxed import Box
 from triton_local.kubelet import Node, Pod
 from triton_local.objects import Objects
-from triton_local.runtime import Image, Mount
+from triton_local.runtime import Image, Mount, Runtime
 from triton_local.volumes import Storage
 
 Body = dict[str, Any]
@@ -59,17 +59,16 @@ class Cluster:
         folder: Path,
         config_maps: Mapping[str, Mapping[str, str]] | None = None,
         image: Image = SYSTEM,
-        python: str = sys.executable,
+        runtime: Runtime | None = None,
     ) -> None:
         desired = {"metadata": {"name": "digits"}, "spec": {}}
         self.folder = folder
         self.objects = Objects(folder / "objects.json", desired, {}, lambda _: None)
         secrets: dict[str, Path] = {}
         storage = Storage(self._claim, (config_maps or {}).__getitem__, secrets.__getitem__)
-        images = {"system": image}
-        self.node = Node(
-            "a-node", folder / "pods", Box(python), storage, images.__getitem__, lambda: {"digits": "127.77.0.9"}
-        )
+        own = Box() if runtime is None else runtime
+        images = {"system": image}.__getitem__
+        self.node = Node("a-node", folder / "pods", own, storage, images, lambda: {"digits": "127.77.0.9"})
         self.pods: list[Pod] = []
 
     def _claim(self, name: str) -> Path:

@@ -96,7 +96,7 @@ def attacked(folder: Path, user: int, interpreter: Path) -> None:
             "socket": name,
             "engine": str(os.getpid()),
         }
-        cluster = Cluster(folder / "work", image=an_image(interpreter), python=str(interpreter))
+        cluster = Cluster(folder / "work", image=an_image(interpreter), runtime=boxed.Box(str(interpreter)))
         found = {who: attack_from(*pod, cluster, interpreter, places) for who, pod in PODS.items()}
     (folder / "work/came.json").write_text(json.dumps(found), encoding="utf-8")
 

@@ -105,6 +105,17 @@ def test_an_image_s_links_are_neither_written_nor_followed(tmp_path: Path, attac
     assert (folder / "copy").is_symlink()
 
 
+def test_what_a_killed_engine_has_half_unpacked_is_removed(tmp_path: Path) -> None:
+    images = Images(tmp_path / "images")
+    name = images.add("an/image", an_image(tmp_path / "image.tar", [("a", "a")]))
+    half = tmp_path / "images" / f".{name.rpartition(':')[2]}"
+    half.mkdir(parents=True)
+    (half / "b").touch()
+    images.image(name)
+    (folder,) = (tmp_path / "images").iterdir()
+    assert {each.name for each in folder.iterdir()} == {".image.json", "a"}
+
+
 def test_an_image_is_known_by_its_digest(tmp_path: Path) -> None:
     images = Images(tmp_path / "images")
     for folder in ("x", "y"):
