@@ -61,6 +61,10 @@ class Session:
         file = self.pods / pod["metadata"]["name"] / f"{container}.log"
         return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
 
+    def server_address(self) -> str | None:
+        """The address of the server that the object's Service leads to now; None: none is ready."""
+        return self.machine.services().get(self.objects.key.name)
+
     def settle(self) -> None:
         """Wait for the passes that are due at once."""
         self.engine.rests.wait(SETTLING_SECONDS)
