@@ -354,8 +354,16 @@ def _arrange_client(venv: Path, libraries: Path, older: Path) -> None:
 
 def _run(argv: Sequence[str | Path], advice: str = "") -> None:
     """Run a program. Raises InstallError with the end of what it printed, and the advice."""
+    # By a PYTHONPATH pip would find packages that are somewhere else, and leave them out.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, errors="replace"
+        argv,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        errors="replace",
     )
     if done.returncode:
         words = " ".join(map(str, argv))

@@ -53,7 +53,8 @@ class PackageIndex:
         if path.startswith("/files/") and (content := self.files.get(path.removeprefix("/files/"))):
             return 200, {"Content-Type": "application/octet-stream"}, content
         wanted = path.removeprefix(ROOT).strip("/")
-        links = [f'<a href="/files/{name}">{name}</a>' for name in self.files if name.startswith(f"{wanted}-")]
+        named = (each for each in self.files if each.replace("_", "-").lower().startswith(f"{wanted}-"))
+        links = [f'<a href="/files/{name}">{name}</a>' for name in named]
         return (200, {"Content-Type": "text/html"}, "\n".join(links).encode()) if links else (404, {}, b"")
 
 

@@ -5,6 +5,11 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from _thread import interrupt_main
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +32,7 @@ QUICK: Body = {
     "online": {"concurrency": {"start": 1, "end": 1}},
     "measurement": {"mode": "TimeWindows", "interval": "300ms"},
 }
+PATIENCE_SECONDS = 600.0
 UNPACKED = Path("~/.cache/triton-operator/unpacked").expanduser()
 pytestmark = pytest.mark.images
 
@@ -84,6 +90,25 @@ def pods(folder: Path) -> set[str]:
     return {each.name for each in (folder / "digits-check/pods").iterdir()}
 
 
+def asked_and_ended(answers: list[Body]) -> threading.Thread:
+    """Ask the server of the command that runs until it answers, and end that command as Ctrl-C does."""
+
+    def ask() -> None:
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not answers and time.monotonic() < end:
+            time.sleep(0.5)
+            try:
+                with urllib.request.urlopen("http://127.0.0.1:8000/v2/models/digits", timeout=5) as answer:
+                    answers.append(json.loads(answer.read()))
+            except (OSError, urllib.error.URLError):
+                continue
+        interrupt_main()
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    return thread
+
+
 def test_an_object_is_checked_and_measured_and_a_second_run_does_nothing_again(check: Check, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     shutil.copy(ROOT / "manifests/samples/digits/digits.onnx", tmp_path / "models")
@@ -122,8 +147,17 @@ def test_a_file_that_is_no_model_is_refused_with_the_reason(
     assert all("words.onnx" in each for each in failures)
 
 
-def test_a_model_s_file_is_checked_without_isolation_where_that_is_asked_for(check: Check, tmp_path: Path) -> None:
+def test_a_model_s_file_is_checked_without_isolation_and_served_where_that_is_asked_for(
+    check: Check, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shutil.copy(ROOT / "manifests/samples/digits/digits.onnx", tmp_path)
-    assert check("digits.onnx", "--unboxed") == Exit.OK
+    answers: list[Body] = []
+    asking = asked_and_ended(answers)
+    assert check("digits.onnx", "--unboxed", "--serve") == Exit.OK
+    asking.join()
+    assert [each["inputs"][0]["name"] for each in answers] == ["X"]
+    printed = capsys.readouterr().out
+    assert "until Ctrl-C\n\nTo send a request (zeros stand for real inputs" in printed
+    assert "kubectl port-forward" not in printed
     assert float(status(tmp_path)["candidates"][0]["maxAbsoluteError"]) < 1e-4
     assert yaml.safe_load((tmp_path / "digits-check/object.yaml").read_text(encoding="utf-8"))["kind"] == KIND

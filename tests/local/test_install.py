@@ -129,6 +129,12 @@ def test_what_a_program_says_last_is_in_the_error() -> None:
         install._run(["sh", "-c", "echo it is broken; exit 3"], "sudo make me one")
 
 
+def test_no_package_of_the_user_s_python_is_taken_for_an_installed_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/somewhere/site-packages")
+    monkeypatch.setenv("PIP_INDEX_URL", "https://index.example/simple")
+    install._run(["sh", "-c", 'test -z "$PYTHONPATH" && test -n "$PIP_INDEX_URL"'])
+
+
 def test_the_recipe_is_that_of_the_images() -> None:
     root = Path(__file__).parents[2]
     for name in ("image-converter.txt", "image-converter-tensorflow.txt", "image-tritonserver-cpu.txt"):

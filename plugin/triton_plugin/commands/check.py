@@ -6,7 +6,8 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import yaml
 
 from triton_local.boxed import Box
 from triton_local.fields import lacking, on_one_machine
+from triton_local.forwarder import HOST, reserved
 from triton_local.images import Images
 from triton_local.install import (
     CONVERTER,
@@ -44,8 +46,10 @@ from triton_plugin.exits import Exit
 from triton_plugin.reading import bounded_yaml
 from triton_plugin.reading.cluster import read_file
 from triton_plugin.reading.job_log import LOGGED_STAGES, JobLog, latest_line
+from triton_plugin.reading.subject import Subject
 from triton_plugin.telling.junit import junit
 from triton_plugin.telling.report.document import report
+from triton_plugin.telling.request import GRPC_PORT, PORT, first_request
 from triton_plugin.telling.watch import Reads, watch
 from triton_plugin.terminal import console, say
 
@@ -60,6 +64,9 @@ OF_DOWNLOADS = {
 """What an installation is told of the way to servers, by the variable that tells this machine's programs."""
 CONFIG_MAP_KEY = re.compile(r"\.?[-\w][-.\w]{0,251}", re.ASCII)
 """A key that an API server takes (IsConfigMapKey in k8s.io/apimachinery)."""
+METRICS_PORT = 8002
+LOOK_SECONDS = 1.0
+"""How often a command that serves looks whether its engine still works."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,8 @@ class _Wanted:
     config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     files: Files | None = None
     """The files of the model that the object was written for; None: the user wrote the object."""
+    place: Path | None = None
+    """The folder of these files; None: they are none of a folder."""
 
     @property
     def body(self) -> dict[str, Any]:
@@ -88,21 +97,36 @@ def run(options: argparse.Namespace) -> Exit:
         raise CheckError(f"{folder} lies in the folder of the model; name another one by --folder")
     try:
         with ours_alone(folder, CACHE / "folders"):
-            status = _checked(folder, wanted, options)
-            if wanted.files is not None:
-                (folder / OBJECT).write_text(wanted.text, encoding="utf-8")
-            subject = read_file(str(folder / OBJECTS))
-            (folder / REPORT).write_text(document(report(subject), "html", None), encoding="utf-8")
+            return _checked(folder, wanted, options)
     except (SessionError, InstallError) as error:
         raise CheckError(str(error)) from error
+
+
+def _written(folder: Path, wanted: _Wanted, options: argparse.Namespace) -> Subject:
+    """Write what is to be read of the outcome, and return the object. Raises SubjectError, OSError."""
+    if wanted.files is not None:
+        (folder / OBJECT).write_text(wanted.text, encoding="utf-8")
+    subject = read_file(str(folder / OBJECTS))
+    (folder / REPORT).write_text(document(report(subject), "html", None), encoding="utf-8")
     if options.junit is not None:
         options.junit.write_text(junit(subject), encoding="utf-8")
     say(f"\nThe report is {folder / REPORT}; explain, history and compare read {folder / OBJECTS}")
-    return status
+    return subject
+
+
+def _serve(work: Session, subject: Subject, folder: Path | None, let_in: Callable[..., None]) -> None:
+    """Lead clients to the server until Ctrl-C. Raises RuntimeError if the engine ends by a fault of its own."""
+    let_in(work.server_address)
+    say(f"\nServing on {HOST}: ports {PORT} (HTTP), {GRPC_PORT} (gRPC) and {METRICS_PORT} (metrics), until Ctrl-C")
+    say(f"\n{first_request(subject, folder)}")
+    with suppress(KeyboardInterrupt):
+        while True:
+            work.body()
+            time.sleep(LOOK_SECONDS)
 
 
 def _checked(folder: Path, wanted: _Wanted, options: argparse.Namespace) -> Exit:
-    """Work on the object until there is an outcome, and show how far it is.
+    """Work on the object until there is an outcome, and show how far it is; then serve it, if that is asked for.
 
     Raises CheckError, SessionError, InstallError, OSError.
     """
@@ -141,10 +165,14 @@ def _checked(folder: Path, wanted: _Wanted, options: argparse.Namespace) -> Exit
     for each in (settings.converter_image, settings.server_image):
         image(each)
     desired = {**body, "spec": spec, "metadata": metadata | annotations}
-    with session(folder.absolute(), desired, given, image, settings, runtime) as work:
+    ports = reserved(PORT, GRPC_PORT, METRICS_PORT) if options.serve else nullcontext(print)
+    with ports as let_in, session(folder.absolute(), desired, given, image, settings, runtime) as work:
         reads = Reads(work.body, lambda: _log(work), lambda: work.objects.find("ConfigMap", names.results(name)))
         status = watch(reads, console(), time.monotonic, time.sleep, options.timeout)
         work.settle()
+        subject = _written(folder, wanted, options)
+        if options.serve and status == Exit.OK:
+            _serve(work, subject, wanted.place, let_in)
     return status
 
 
@@ -237,8 +265,10 @@ def _drafted(path: Path, options: argparse.Namespace) -> _Wanted:
     wanted = replace(object_options(options), name=name, source=f"pvc://{CLAIM}/{name}")
     for each in (*notices(folder), *misspelled(folder, wanted), *undemanded(folder, wanted)):
         say(each, sys.stderr)
-    files = collect(path)
-    return _Wanted(complete_yaml(folder, replace(wanted, sha256=digest(files.files, lambda _: None))), files=files)
+    files, place = collect(path), path.resolve() if path.is_dir() else None
+    return _Wanted(
+        complete_yaml(folder, replace(wanted, sha256=digest(files.files, lambda _: None))), files=files, place=place
+    )
 
 
 def _claim(claim: Path, name: str, files: Files) -> Path:
