@@ -1,6 +1,7 @@
 """What stands for the images: named by all that it is made from, with the machine's system, and without homes."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -113,6 +114,19 @@ def test_an_installation_that_fails_is_not_taken_for_one(tmp_path: Path, monkeyp
 def test_what_a_program_says_last_is_in_the_error() -> None:
     with pytest.raises(InstallError, match=r"(?s)failed:.*it is broken\nsudo make me one"):
         install._run(["sh", "-c", "echo it is broken; exit 3"], "sudo make me one")
+
+
+def test_a_lock_without_a_package_has_all_others_with_their_hashes() -> None:
+    lock = "a==1 \\\n    --hash=sha256:0\n    # via b\nb==2 \\\n    --hash=sha256:1\n    --hash=sha256:2\n"
+    assert install._without("a", lock) == "b==2 \\\n    --hash=sha256:1\n    --hash=sha256:2\n"
+    assert install._without("b", lock) == "a==1 \\\n    --hash=sha256:0\n    # via b\n"
+    assert install._without("c", lock) == lock
+
+
+def test_what_the_server_shares_with_the_converters_is_of_the_version_of_its_own_lock() -> None:
+    locks = [(RECIPE / f"image-{name}.txt").read_text(encoding="utf-8") for name in ("converter", "tritonserver-cpu")]
+    (own,), (servers,) = (re.findall(r"^onnxruntime==\S+", lock, re.MULTILINE) for lock in locks)
+    assert own == servers
 
 
 def test_the_recipe_is_that_of_the_images() -> None:
