@@ -264,6 +264,11 @@ test-examples: venv ## Run the examples with one candidate each on the cluster: 
 test-release: venv ## Release to a registry on this machine, install, upgrade and roll back; not part of `make test`
 	pytest -m release tests/release
 
+.PHONY: test-debian
+test-debian: venv ## Type the README's first commands on a bare Debian 12 and 13, and print how long it took: root, debootstrap, 15 minutes
+	type debootstrap > /dev/null || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -qq -y debootstrap; }
+	python3 -m tests.local.debian $(NAME)
+
 .PHONY: test-zoo
 test-zoo: venv ## Serve other projects' models by the smallest object on the cluster; NAME="a b" runs some, OUTPUT=file keeps the rows
 	python3 -m tests.zoo $(NAME) $(if $(OUTPUT),--output $(OUTPUT))

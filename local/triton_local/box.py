@@ -4,7 +4,8 @@
 loopback device what standard input asks. NETWORK: `own`, `machine`, or the pid of another pod's, whose it shares.
 ``box.py run FILE``: run one container, as the JSON of the file says, in the namespaces of its pod.
 ``box.py exec FILE -- ARGV...``: run a program in the container that was started with the same file.
-``box.py trial USER``: do once what all of these need; ends with 1 and the reason where the machine refuses it.
+``box.py trial USER FOLDER``: do once what all of these need, in an empty folder; ends with 1 and the reason where the
+machine refuses it.
 ``box.py plain ENGINE ARGV...``: run a program that is isolated in nothing, but ends with the engine, whose pid it is.
 
 The root is a tmpfs with the image's files, read-only; the program has no capability, gains no privilege, and asks the
@@ -161,23 +162,36 @@ def become(user: int, namespaces: int) -> None:
     Path("/proc/self/gid_map").write_text(f"{user} {outer_group} 1")
 
 
-def trial(user: int) -> int:
-    """Do what a container needs: some systems let a user have namespaces, and nothing in them."""
+def trial(user: int, root: str) -> int:
+    """Make a pod and the root of a container: some systems let a user have namespaces, and nothing in them."""
+    mounts = [{"source": "/usr", "target": "/usr", "read_only": True}]
     try:
-        become(user, NEW_NET | NEW_NS | NEW_PID | NEW_IPC | NEW_UTS)
-        mount(None, "/", flags=REC | PRIVATE)
-        mount("tmpfs", "/tmp", "tmpfs", NOSUID)  # noqa: S108 - of a namespace that ends with this process
-        bind("/dev/null", "/tmp", "null", RDONLY)  # noqa: S108 - as above
-        LIBC.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        refuse_calls()
+        make_pod("own", user)
+        unshare(NEW_NS | NEW_PID | NEW_IPC | NEW_UTS)
+        socket.sethostname("trial")
+        child = os.fork()
+        if child == 0:
+            make_root({"root": root, "links": {}, "devices": [], "mounts": mounts})
+            LIBC.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+            refuse_calls()
+            os._exit(0)
     except OSError as error:
         print(error, flush=True)
-        return 1
-    return 0
+        os._exit(1)
+    return passed_on(child)
 
 
 def pod(network: str, user: int) -> int:
     """Make the pod's namespaces, say so, and ask what standard input asks until it ends."""
+    make_pod(network, user)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        print(int(answers(*json.loads(line))), flush=True)
+    return 0
+
+
+def make_pod(network: str, user: int) -> None:
+    """Enter the namespaces of a pod. Raises OSError."""
     if network.isdigit():
         enter(int(network), {"user": NEW_USER, "net": NEW_NET})
     else:
@@ -187,10 +201,6 @@ def pod(network: str, user: int) -> int:
             request = struct.pack("16sh14x", b"lo", 0)
             _, flags = struct.unpack("16sh14x", fcntl.ioctl(control, FLAGS, request))
             fcntl.ioctl(control, SET_FLAGS, struct.pack("16sh14x", b"lo", flags | UP))
-    print("ready", flush=True)
-    for line in sys.stdin:
-        print(int(answers(*json.loads(line))), flush=True)
-    return 0
 
 
 def answers(url: str, timeout: float) -> bool:
@@ -393,8 +403,8 @@ def main(argv: list[str]) -> int:
         case ["exec", file, "--", *words]:
             spec = json.loads(Path(file).read_text())
             return execute(waited_for(Path(spec["pid_file"])), spec, words)
-        case ["trial", user]:
-            return trial(int(user))
+        case ["trial", user, root]:
+            return trial(int(user), root)
         case ["plain", engine, *words]:
             return plain(int(engine), words)
     raise SystemExit(__doc__)

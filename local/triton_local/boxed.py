@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO
 
 from triton_local.runtime import Network, Program
@@ -109,8 +110,9 @@ class Box:
 
     def refusal(self) -> str:
         """Why this machine refuses what containers need; empty: it does not."""
-        argv = [self._python, "-I", str(BOX), "trial", str(os.geteuid() or 1000)]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        with TemporaryDirectory() as folder:
+            argv = [self._python, "-I", str(BOX), "trial", str(os.geteuid() or 1000), folder]
+            done = subprocess.run(argv, capture_output=True, text=True, check=False)
         return (done.stdout + done.stderr).strip().rpartition("\n")[2] if done.returncode else ""
 
     def sandbox(self, pod: str, user: int, address: str, network: Network) -> BoxSandbox:

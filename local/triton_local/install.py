@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import zipfile
@@ -61,6 +62,8 @@ VARIABLES = {
     "HOME": "/tmp",  # noqa: S108 - a folder of the container's own
 }
 """Variables of all images."""
+SELDOM_IMPORTED = "/(sympy|mpmath|tests?)/"
+"""A pattern of packages that are not compiled, which takes longer than all others: INT8 alone imports the first two."""
 PIP_WORDS = 2000
 """How much is shown of what a failed pip printed."""
 _FACTS = """
@@ -244,12 +247,15 @@ def _base(folder: Path, interpreter: Python) -> None:
     pip = _pip(folder, interpreter)
     venv = _venv(folder, interpreter)
     site = folder / "tritonserver/site-packages"
-    alone = [*pip, "install", "--no-deps", "--target", site, "--require-hashes"]
-    older = folder / "older"
+    alone = [*pip, "install", "--no-deps", "--no-compile", "--target", site, "--require-hashes"]
+    older, lock = folder / "older", folder / "server.txt"
+    has_numpy_2 = interpreter.version[:2] >= NUMPY_2
+    lock.write_text(_without("onnxruntime", (RECIPE / "image-tritonserver-cpu.txt").read_text(encoding="utf-8")))
 
     def server() -> None:
-        _run([*alone, "--requirement", RECIPE / "image-tritonserver-cpu.txt"])
-        _run([*alone, "--requirement", RECIPE / "server-numpy.txt"])
+        numpy: Sequence[str | Path] = () if has_numpy_2 else ("--requirement", RECIPE / "server-numpy.txt")
+        _run([*alone, "--requirement", lock, *numpy])
+        _compile(interpreter.executable, site)
 
     def client() -> None:
         if _glibc() < NEWER_GLIBC:
@@ -260,10 +266,14 @@ def _base(folder: Path, interpreter: Python) -> None:
         packages = pool.submit(_packages, pip, venv, "image-converter.txt")
         for each in (packages, pool.submit(server), pool.submit(client)):
             each.result()
+    (own,) = venv.glob("lib/python3*/site-packages")
+    for name in ("onnxruntime", *(("numpy", "numpy.libs") if has_numpy_2 else ())):
+        shutil.copytree(own / name, site / name, copy_function=_shared)
     _arrange_server(folder / "tritonserver", interpreter)
     _arrange_client(venv, folder / "tritonserver/lib", older)
     shutil.rmtree(older, ignore_errors=True)
     shutil.rmtree(folder / "pip")
+    lock.unlink()
 
 
 def _tensorflow(folder: Path, interpreter: Python) -> None:
@@ -273,7 +283,7 @@ def _tensorflow(folder: Path, interpreter: Python) -> None:
 
 
 PARTS: dict[str, tuple[str, Callable[[Path, Python], None]]] = {
-    "base": ("the converters' packages, tritonserver and perf_analyzer (700 MB)", _base),
+    "base": ("the converters' packages, tritonserver and perf_analyzer (500 MB)", _base),
     "tensorflow": ("TensorFlow and its converters (2 GB)", _tensorflow),
 }
 """What each part is, and how it is made in an empty folder."""
@@ -293,7 +303,29 @@ def _venv(folder: Path, interpreter: Python) -> Path:
 
 def _packages(pip: Sequence[str | Path], venv: Path, lock: str) -> None:
     """Install the packages of a lock. Raises InstallError."""
-    _run([*pip, "--python", venv / "bin/python3", "install", "--require-hashes", "--requirement", RECIPE / lock])
+    install = [*pip, "--python", venv / "bin/python3", "install", "--no-compile"]
+    _run([*install, "--require-hashes", "--requirement", RECIPE / lock])
+    _compile(venv / "bin/python3", venv / "lib")
+
+
+def _compile(own: Path, folder: Path) -> None:
+    """Compile packages next to their files, where containers look, whatever this process's environment says to pip."""
+    # Some packages have files that no Python compiles.
+    subprocess.run([own, "-I", "-m", "compileall", "-qq", "-x", SELDOM_IMPORTED, folder], check=False)
+
+
+def _without(package: str, lock: str) -> str:
+    """A lock without one of its packages."""
+    packages = re.split(r"^(?=\w)", lock, flags=re.MULTILINE)
+    return "".join(each for each in packages if not each.startswith(f"{package}=="))
+
+
+def _shared(source: str, target: str) -> None:
+    """Have two parts share a file, where the file system can. Raises OSError."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def _arrange_server(server: Path, interpreter: Python) -> None:

@@ -1,6 +1,7 @@
 """What stands for the images: named by all that it is made from, with the machine's system, and without homes."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -133,6 +134,19 @@ def test_no_package_of_the_user_s_python_is_taken_for_an_installed_one(monkeypat
     monkeypatch.setenv("PYTHONPATH", "/somewhere/site-packages")
     monkeypatch.setenv("PIP_INDEX_URL", "https://index.example/simple")
     install._run(["sh", "-c", 'test -z "$PYTHONPATH" && test -n "$PIP_INDEX_URL"'])
+
+
+def test_a_lock_without_a_package_has_all_others_with_their_hashes() -> None:
+    lock = "a==1 \\\n    --hash=sha256:0\n    # via b\nb==2 \\\n    --hash=sha256:1\n    --hash=sha256:2\n"
+    assert install._without("a", lock) == "b==2 \\\n    --hash=sha256:1\n    --hash=sha256:2\n"
+    assert install._without("b", lock) == "a==1 \\\n    --hash=sha256:0\n    # via b\n"
+    assert install._without("c", lock) == lock
+
+
+def test_what_the_server_shares_with_the_converters_is_of_the_version_of_its_own_lock() -> None:
+    locks = [(RECIPE / f"image-{name}.txt").read_text(encoding="utf-8") for name in ("converter", "tritonserver-cpu")]
+    (own,), (servers,) = (re.findall(r"^onnxruntime==\S+", lock, re.MULTILINE) for lock in locks)
+    assert own == servers
 
 
 def test_the_recipe_is_that_of_the_images() -> None:

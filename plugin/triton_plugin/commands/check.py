@@ -89,7 +89,7 @@ class _Wanted:
 
 
 def run(options: argparse.Namespace) -> Exit:
-    """Check and measure, and say where the report is. Raises CheckError, which is a CommandError, and OSError."""
+    """Check and measure, and say where the report is. Raises CheckError, other CommandErrors and OSError."""
     path: Path = options.path
     wanted = _object_file(path) if path.suffix in OBJECT_ENDINGS else _drafted(path, options)
     folder: Path = options.folder or path.resolve().parent / f"{_name(wanted.body)}-check"
