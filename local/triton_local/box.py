@@ -4,10 +4,11 @@
 ``box.py run FILE``: run one container, as the JSON of the file says, in the namespaces of its pod.
 ``box.py exec FILE -- ARGV...``: run a program in the container that was started with the same file.
 ``box.py trial USER``: do once what all of these need; ends with 1 and the reason where the machine refuses it.
-``box.py plain ARGV...``: become a program that is isolated in nothing, but ends with the engine.
+``box.py plain FILE ARGV...``: become a program that is isolated in nothing, but ends with the engine.
 
-The root is a tmpfs with the image's files, read-only; the program has no capability and gains no privilege. Who ends
-the engine ends the box: each process dies with its parent.
+The root is a tmpfs with the image's files, read-only; the program has no capability and gains no privilege. It is the
+first process of its namespace, as in a cluster: what it has no handler for does not end it, but SIGKILL. Who ends the
+engine ends the box: each process dies with its parent. Why a program could not be started is written into a file.
 """
 
 import ctypes
@@ -27,7 +28,9 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 # From linux/mount.h, linux/sched.h and linux/prctl.h.
 RDONLY, NOSUID, NODEV, NOEXEC, REMOUNT, BIND, REC, PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 NEW_NS, NEW_UTS, NEW_IPC, NEW_USER, NEW_PID, NEW_NET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
-DIES_WITH_PARENT, NO_NEW_PRIVILEGES = 1, 38
+DIES_WITH_PARENT, DROP_CAPABILITY, NO_NEW_PRIVILEGES = 1, 24, 38
+CAPABILITIES = 64
+"""More than there are."""
 PIVOT_ROOT = 155
 DETACH = 2
 FLAGS, SET_FLAGS, UP = 0x8913, 0x8914, 1
@@ -35,6 +38,8 @@ NOT_STARTED = 128
 START_SECONDS = 10.0
 """How long a container may take until its first process is known."""
 DEVICES = ("null", "zero", "full", "random", "urandom")
+LINKS = {"fd": "/proc/self/fd", **{f"std{name}": f"/proc/self/fd/{n}" for n, name in enumerate(("in", "out", "err"))}}
+"""What /dev has besides devices."""
 
 
 def check(result: int, what: str) -> None:
@@ -117,6 +122,7 @@ def run(spec: dict[str, Any]) -> int:
     LIBC.prctl(DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
     # The root that is made below is this process's root too.
     made = os.open(spec["pid_file"], os.O_CREAT | os.O_WRONLY)
+    failure = os.open(spec["failure_file"], os.O_CREAT | os.O_WRONLY)
     enter(spec["pod"], {"user": NEW_USER, **({"net": NEW_NET} if spec["alone"] else {})})
     unshare(NEW_NS | NEW_PID | NEW_IPC | NEW_UTS)
     socket.sethostname(spec["hostname"])
@@ -126,12 +132,12 @@ def run(spec: dict[str, Any]) -> int:
         LIBC.prctl(DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
         try:
             make_root(spec)
-            os.close(reader)
-            os.close(writer)
-            os._exit(first_process(spec))
         except OSError as error:
-            print(f"the container was not started: {error}", file=sys.stderr, flush=True)
+            os.write(failure, str(error).encode())
             os._exit(NOT_STARTED)
+        os.close(reader)
+        os.close(writer)
+        start(spec, spec["argv"], failure)
     os.close(writer)
     os.read(reader, 1)
     os.write(made, str(child).encode())
@@ -147,11 +153,14 @@ def make_root(spec: dict[str, Any]) -> None:
         Path(root + link).symlink_to(target)
     for each in (*(f"/dev/{name}" for name in DEVICES), *spec["devices"]):
         bind(each, f"{root}{each}", read_only=False)
-    Path(f"{root}/dev/fd").symlink_to("/proc/self/fd")
+    for link, target in LINKS.items():
+        Path(f"{root}/dev/{link}").symlink_to(target)
     for each in spec["mounts"]:
         bind(each["source"], root + each["target"], each["read_only"])
     for each in ("proc", "tmp", "dev/shm", ".old"):
         Path(root, each).mkdir(parents=True, exist_ok=True)
+    with suppress(OSError):
+        Path(root + spec["directory"]).mkdir(parents=True, exist_ok=True)
     mount("proc", f"{root}/proc", "proc", NOSUID | NODEV | NOEXEC)
     check(LIBC.syscall(PIVOT_ROOT, root.encode(), f"{root}/.old".encode()), "pivot_root")
     os.chdir("/")
@@ -160,22 +169,19 @@ def make_root(spec: dict[str, Any]) -> None:
     mount(None, "/", flags=BIND | REMOUNT | RDONLY | NOSUID)
 
 
-def first_process(spec: dict[str, Any]) -> int:
-    """Start the program, pass signals on to it, and reap what it leaves."""
-    child = os.fork()
-    if child == 0:
-        start(spec, spec["argv"])
-    return passed_on(child)
+def start(spec: dict[str, Any], argv: list[str], failure: int) -> None:
+    """Become the program. The user's id is not 0, so that the capabilities go with it.
 
-
-def start(spec: dict[str, Any], argv: list[str]) -> None:
-    """Become the program. The user's id is not 0, so that the capabilities go with it."""
+    ``failure``: the open file that is told why it cannot be.
+    """
     LIBC.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    for number in range(CAPABILITIES):
+        LIBC.prctl(DROP_CAPABILITY, number, 0, 0, 0)
     try:
         os.chdir(spec["directory"])
         os.execvpe(argv[0], argv, spec["environment"])  # noqa: S606 - a list of arguments, as the container's spec has it
     except OSError as error:
-        print(f"{argv[0]}: {error}", file=sys.stderr, flush=True)
+        os.write(failure, f"{argv[0]}: {error}".encode())
         os._exit(NOT_STARTED)
 
 
@@ -218,7 +224,7 @@ def execute(pid: int, spec: dict[str, Any], argv: list[str]) -> int:
     child = os.fork()
     if child == 0:
         LIBC.prctl(DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
-        start(spec, argv)
+        start(spec, argv, sys.stderr.fileno())
     return passed_on(child)
 
 
@@ -234,9 +240,13 @@ def main(argv: list[str]) -> int:
             return execute(waited_for(Path(spec["pid_file"])), spec, words)
         case ["trial", user]:
             return trial(int(user))
-        case ["plain", *words]:
+        case ["plain", file, *words]:
             LIBC.prctl(DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
-            os.execvp(words[0], words)  # noqa: S606 - a list of arguments, as the container's spec has it
+            try:
+                os.execvp(words[0], words)  # noqa: S606 - a list of arguments, as the container's spec has it
+            except OSError as error:
+                Path(file).write_text(f"{words[0]}: {error}")
+                return NOT_STARTED
     raise SystemExit(__doc__)
 
 

@@ -4,6 +4,7 @@ Each mount is a link below one folder of the pod, and every path and address tha
 keeps the program from this machine's other files, from its network, or from what is mounted read-only.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -32,18 +33,18 @@ class PlainSandbox:
     def start(self, program: Program) -> "subprocess.Popen[bytes]":
         """Start a container's program."""
         with program.log.open("ab") as log:
-            return self._start(program, program.argv, log.fileno())
+            return self._start(program, program.argv, log.fileno(), program.failure)
 
     def execute(
         self, process: "subprocess.Popen[bytes]", program: Program, argv: Sequence[str]
     ) -> "subprocess.Popen[bytes]":
         """Start another program beside it."""
-        return self._start(program, argv, subprocess.DEVNULL)
+        return self._start(program, argv, subprocess.DEVNULL, Path(os.devnull))
 
     def close(self) -> None:
         """Nothing is left: each program was ended."""
 
-    def _start(self, program: Program, argv: Sequence[str], output: int) -> "subprocess.Popen[bytes]":
+    def _start(self, program: Program, argv: Sequence[str], output: int, failure: Path) -> "subprocess.Popen[bytes]":
         root = program.place.parent / "root"
         mounts = (*program.image.mounts, *program.mounts)
         for each in mounts:
@@ -59,7 +60,7 @@ class PlainSandbox:
             words.append(f"--backend-directory={told('/opt/tritonserver/backends')}")
         directory = Path(told(program.directory))
         return subprocess.Popen(
-            [self._python, "-I", str(BOX), "plain", *words],
+            [self._python, "-I", str(BOX), "plain", str(failure), *words],
             env=environment,
             cwd=directory if directory.is_relative_to(root) else temporary,
             stdin=subprocess.DEVNULL,

@@ -50,6 +50,11 @@ class Program:
     gpu: bool
     """Whether it has this machine's GPUs."""
 
+    @property
+    def failure(self) -> Path:
+        """The file that says why it could not be started; empty, or not there: it was."""
+        return self.place / "not-started"
+
 
 class Sandbox(Protocol):
     """What the containers of one pod share."""

@@ -33,9 +33,13 @@ class Volumes:
         self._folder = folder / "volumes"
         self._memory = SHARED_MEMORY / f"triton-local-{folder.name}"
         self._places = {each["name"]: self._place(each) for each in volumes}
+        self._read_only = {each["name"] for each in volumes if _is_read_only(each)}
 
     def mounts(self, container: Body) -> tuple[Mount, ...]:
-        """Return what a container mounts, a folder before what lies in it."""
+        """Return what a container mounts, a folder before what lies in it.
+
+        Raises LookupError if a path leads out of its volume.
+        """
         mounted = sorted(container.get("volumeMounts", []), key=lambda each: PurePosixPath(each["mountPath"]).parts)
         return tuple(self._mount(each) for each in mounted)
 
@@ -44,10 +48,15 @@ class Volumes:
         shutil.rmtree(self._memory, ignore_errors=True)
 
     def _mount(self, mount: Body) -> Mount:
-        source = self._places[mount["name"]] / mount.get("subPath", "")
-        if not source.exists():
-            source.mkdir(parents=True)
-        return Mount(source, mount["mountPath"], mount.get("readOnly", False))
+        name, place = mount["name"], self._places[mount["name"]]
+        source = place / mount.get("subPath", "")
+        if not source.resolve().is_relative_to(place.resolve()):
+            raise LookupError(f"subPath {mount['subPath']!r} of volume {name} leads out of it by a link")
+        for each in (*reversed(source.relative_to(place).parents), source.relative_to(place)):
+            if not (place / each).exists():
+                (place / each).mkdir()
+                (place / each).chmod(place.stat().st_mode)
+        return Mount(source, mount["mountPath"], mount.get("readOnly", False) or name in self._read_only)
 
     def _place(self, volume: Body) -> Path:
         name: str = volume["name"]
@@ -65,6 +74,11 @@ class Volumes:
         elif "emptyDir" not in volume:
             raise LookupError(f"volume {name} is of a kind that needs a cluster: {', '.join(volume.keys() - {'name'})}")
         return place
+
+
+def _is_read_only(volume: Body) -> bool:
+    """Whether no container may write to it, whatever its mount says."""
+    return "configMap" in volume or "secret" in volume or volume.get("persistentVolumeClaim", {}).get("readOnly", False)
 
 
 def _write(place: Path, data: Mapping[str, str], items: list[Body]) -> None:
