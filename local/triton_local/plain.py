@@ -46,6 +46,7 @@ class PlainSandbox:
 
     def _start(self, program: Program, argv: Sequence[str], output: int, failure: Path) -> "subprocess.Popen[bytes]":
         root = program.place.parent / "root"
+        root.mkdir(exist_ok=True)
         mounts = (*program.image.mounts, *program.mounts)
         for each in mounts:
             _show(each, root)

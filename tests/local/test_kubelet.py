@@ -4,12 +4,14 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.local.pods import Cluster, a_container, an_owner, ended, of
 from triton_local.kubelet import expanded
+from triton_local.plain import Plain
 
 SIDECAR = {"restartPolicy": "Always"}
 EMPTY = {"name": "shared", "emptyDir": {}}
@@ -121,6 +123,12 @@ def test_a_program_that_is_not_there_and_one_that_dies_by_a_signal(cluster: Clus
     assert "absent" in terminated["message"]
     crash = a_container("main", "exec python3 -c 'import ctypes; ctypes.string_at(0)'")
     assert of(cluster.run(an_owner(main=crash)), "main")["state"]["terminated"]["exitCode"] == 139
+
+
+def test_a_pod_without_volumes_runs_without_namespaces(cluster: Cluster) -> None:
+    cluster.node = replace(cluster.node, runtime=Plain())
+    status = cluster.run(an_owner(main=a_container("main", "echo words")))
+    assert (status["phase"], cluster.log("main")) == ("Succeeded", "words\n")
 
 
 def test_a_link_in_a_volume_leads_nowhere_else(cluster: Cluster) -> None:
