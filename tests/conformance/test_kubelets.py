@@ -4,7 +4,7 @@ import json
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -60,8 +60,16 @@ def kubelet(cases: list[Case]) -> Mapping[str, Told]:
     return said
 
 
+def finished(here: Here, cases: Sequence[Case]) -> Mapping[str, Told]:
+    """What is said of the cases, once all of their programs have ended: others need their addresses."""
+    try:
+        return run(here, cases, AT_A_TIME)
+    finally:
+        here.close()
+
+
 @pytest.fixture(scope="module")
-def box(cases: list[Case], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Told]]:
+def box(cases: list[Case], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Told]:
     """What Box says of each, with the images of the cluster."""
     argv = [sys.executable, "-m", "hack.imagebuild", "build", "--json", *ARCHIVES.values()]
     built = json.loads(subprocess.run(argv, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
@@ -76,12 +84,11 @@ def box(cases: list[Case], tmp_path_factory: pytest.TempPathFactory) -> Iterator
         # Unpacked before a pod waits for it.
         images.image(each)
     here = Here(tmp_path_factory.mktemp("box"), Box(), image, data_of(cases))
-    yield run(here, cases, AT_A_TIME)
-    here.close()
+    return finished(here, cases)
 
 
 @pytest.fixture(scope="module")
-def plain(cases: list[Case], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Told]]:
+def plain(cases: list[Case], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Told]:
     """What Plain says of those that it may run, with what an installation has."""
     own = [each for each in cases if each.plain]
     installation = Installation(cache_home() / "local", install.python(sys.executable), print)
@@ -95,8 +102,7 @@ def plain(cases: list[Case], tmp_path_factory: pytest.TempPathFactory) -> Iterat
         return found
 
     here = Here(tmp_path_factory.mktemp("plain"), Plain(), image, data_of(own))
-    yield run(here, own, AT_A_TIME)
-    here.close()
+    return finished(here, own)
 
 
 @pytest.mark.parametrize("runtime", ["Box", "Plain"])
