@@ -183,7 +183,7 @@ test: venv ## Run all tests, including their set-up, and print how long each sui
 test-lint: lint
 
 test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
-	pytest $(BY_MODULE) -m "not (apiserver or chaos or chromium or cluster or e2e or examples or gpu or images or integrations or nodes or observe or release or tensorflow or torch)" tests
+	pytest $(BY_MODULE) -m "not (apiserver or chaos or chromium or cluster or conformance or e2e or examples or gpu or images or integrations or nodes or observe or release or tensorflow or torch)" tests
 
 .PHONY: test-walk
 test-walk: venv ## Walk at random through edits, faults and time, on all cores, for STEPS steps, by default a million: a night
@@ -246,6 +246,10 @@ test-cluster: venv ## Test the development cluster: up, down, killed, up again
 
 test-e2e: venv ## Test the operator on a real cluster, as users see it
 	pytest -m "e2e and not thorough" tests/e2e
+
+.PHONY: test-conformance
+test-conformance: venv ## Run every pod spec by the development cluster's kubelet, Box and Plain, and print where their statuses differ
+	pytest -m conformance tests/conformance
 
 .PHONY: test-nodes
 test-nodes: venv ## Lose nodes of a development cluster of three, and print what happened: 10 minutes; not part of `make test`

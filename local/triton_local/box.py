@@ -6,10 +6,12 @@ loopback device what standard input asks. NETWORK: `own`, `machine`, or the pid 
 ``box.py exec FILE -- ARGV...``: run a program in the container that was started with the same file.
 ``box.py trial USER FOLDER``: do once what all of these need, in an empty folder; ends with 1 and the reason where the
 machine refuses it.
-``box.py plain ENGINE ARGV...``: run a program that is isolated in nothing, but ends with the engine, whose pid it is.
+``box.py plain ENGINE FILE ARGV...``: run a program that is isolated in nothing, but ends with the engine, whose pid it
+is; why it could not be started is written into the file.
 
 The root is a tmpfs with the image's files, read-only; the program has no capability, gains no privilege, and asks the
-kernel only for what programs need. Who ends the engine ends the box: each process dies with its parent.
+kernel only for what programs need. It is the first process of its namespace, as in a cluster: a signal that it has no
+handler for does not end it, but SIGKILL does. Who ends the engine ends the box: each process dies with its parent.
 """
 
 import ctypes
@@ -35,7 +37,9 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 RDONLY, NOSUID, NODEV, NOEXEC, REMOUNT, BIND, REC, PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 NEW_NS, NEW_UTS, NEW_IPC, NEW_USER, NEW_PID, NEW_NET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
-DIES_WITH_PARENT, TAKES_ORPHANS, NO_NEW_PRIVILEGES = 1, 36, 38
+DIES_WITH_PARENT, DROP_CAPABILITY, TAKES_ORPHANS, NO_NEW_PRIVILEGES = 1, 24, 36, 38
+CAPABILITIES = 64
+"""More than there are."""
 PIVOT_ROOT, SECCOMP, MOUNT_SETATTR = 155, 317, 442
 DETACH = 2
 FLAGS, SET_FLAGS, UP = 0x8913, 0x8914, 1
@@ -92,6 +96,11 @@ REFUSED_ARGUMENTS = (
     (41, 0, EQUAL, 40),  # socket: AF_VSOCK, which leads to a virtual machine's host from every network namespace
 )
 """A call, the number of an argument, and what of it is refused."""
+DEVICE_LINKS = {
+    "fd": "/proc/self/fd",
+    **{f"std{name}": f"/proc/self/fd/{number}" for number, name in enumerate(("in", "out", "err"))},
+}
+"""What /dev has besides devices."""
 
 
 def check(result: int, what: str) -> None:
@@ -171,7 +180,7 @@ def trial(user: int, root: str) -> int:
         socket.sethostname("trial")
         child = os.fork()
         if child == 0:
-            make_root({"root": root, "links": {}, "devices": [], "mounts": mounts})
+            make_root({"root": root, "links": {}, "devices": [], "mounts": mounts, "directory": "/"})
             LIBC.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
             refuse_calls()
             os._exit(0)
@@ -237,6 +246,7 @@ def run(spec: dict[str, Any]) -> int:
     ends_with(spec["engine"])
     # The root that is made below is this process's root too.
     made = os.open(spec["pid_file"], os.O_CREAT | os.O_WRONLY)
+    failure = os.open(spec["failure_file"], os.O_CREAT | os.O_WRONLY)
     enter(spec["pod"], {"user": NEW_USER, **({} if spec["network_of_machine"] else {"net": NEW_NET})})
     unshare(NEW_NS | NEW_PID | NEW_IPC | NEW_UTS)
     socket.sethostname(spec["hostname"])
@@ -245,13 +255,13 @@ def run(spec: dict[str, Any]) -> int:
     if child == 0:
         try:
             make_root(spec)
-            os.close(reader)
-            os.close(writer)
-            os.close(made)
-            os._exit(first_process(spec))
         except OSError as error:
-            print(f"the container was not started: {error}", file=sys.stderr, flush=True)
+            os.write(failure, str(error).encode())
             os._exit(NOT_STARTED)
+        os.close(reader)
+        os.close(writer)
+        os.close(made)
+        start(spec, spec["argv"], failure)
     os.close(writer)
     os.read(reader, 1)
     os.write(made, str(child).encode())
@@ -268,7 +278,8 @@ def make_root(spec: dict[str, Any]) -> None:
     for each in (*(f"/dev/{name}" for name in DEVICES), *spec["devices"]):
         # What is read-only of a device is its file, whose mode and owner the user may have to change: root has.
         bind(each, root, each, RDONLY | NOSUID)
-    Path(f"{root}/dev/fd").symlink_to("/proc/self/fd")
+    for link, target in DEVICE_LINKS.items():
+        Path(f"{root}/dev/{link}").symlink_to(target)
     for each in spec["mounts"]:
         bind(each["source"], root, each["target"], NOSUID | NODEV | (RDONLY if each["read_only"] else 0))
     for each in ("proc", "tmp", "dev/shm", ".old"):
@@ -279,26 +290,26 @@ def make_root(spec: dict[str, Any]) -> None:
     os.chdir("/")
     check(LIBC.umount2(b"/.old", DETACH), "umount")
     Path("/.old").rmdir()
+    # Made from inside: a link of the image leads to no folder of this machine.
+    with suppress(OSError):
+        Path(spec["directory"]).mkdir(parents=True, exist_ok=True)
     mount(None, "/", flags=BIND | REMOUNT | RDONLY | NOSUID)
 
 
-def first_process(spec: dict[str, Any]) -> int:
-    """Start the program, pass signals on to it, and reap what it leaves."""
-    child = os.fork()
-    if child == 0:
-        start(spec, spec["argv"])
-    return passed_on(child)
+def start(spec: dict[str, Any], argv: list[str], failure: int) -> None:
+    """Become the program. The user's id is not 0, so that the capabilities go with it.
 
-
-def start(spec: dict[str, Any], argv: list[str]) -> None:
-    """Become the program. The user's id is not 0, so that the capabilities go with it."""
+    ``failure``: the open file that is told why it cannot be.
+    """
     LIBC.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    for number in range(CAPABILITIES):
+        LIBC.prctl(DROP_CAPABILITY, number, 0, 0, 0)
     try:
         refuse_calls()
         os.chdir(spec["directory"])
         os.execvpe(argv[0], argv, spec["environment"])  # noqa: S606 - a list of arguments, as the container's spec has it
     except OSError as error:
-        print(f"{argv[0]}: {error}", file=sys.stderr, flush=True)
+        os.write(failure, f"{argv[0]}: {error}".encode())
         os._exit(NOT_STARTED)
 
 
@@ -373,17 +384,24 @@ def execute(pid: int, spec: dict[str, Any], argv: list[str]) -> int:
     enter(pid, {name: flag for name, flag in kinds.items() if namespace(str(pid), name) != namespace("self", name)})
     child = fork()
     if child == 0:
-        start(spec, argv)
+        start(spec, argv, sys.stderr.fileno())
     return passed_on(child)
 
 
-def plain(engine: int, argv: list[str]) -> int:
-    """Run a program, end what it leaves, and return its exit code; the end of the engine is the end of all."""
+def plain(engine: int, failure: Path, argv: list[str]) -> int:
+    """Run a program, end what it leaves, and return its exit code; the end of the engine is the end of all.
+
+    ``failure``: the file that is told why it cannot be started.
+    """
     LIBC.prctl(TAKES_ORPHANS, 1, 0, 0, 0)
     ends_with(engine, END_AT_ONCE)
     child = fork()
     if child == 0:
-        os.execvp(argv[0], argv)  # noqa: S606 - a list of arguments, as the container's spec has it
+        try:
+            os.execvp(argv[0], argv)  # noqa: S606 - a list of arguments, as the container's spec has it
+        except OSError as error:
+            failure.write_text(f"{argv[0]}: {error}")
+            os._exit(NOT_STARTED)
     code = passed_on(child)
     while left := Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
         for each in left:
@@ -405,8 +423,8 @@ def main(argv: list[str]) -> int:
             return execute(waited_for(Path(spec["pid_file"])), spec, words)
         case ["trial", user, root]:
             return trial(int(user), root)
-        case ["plain", engine, *words]:
-            return plain(int(engine), words)
+        case ["plain", engine, file, *words]:
+            return plain(int(engine), Path(file), words)
     raise SystemExit(__doc__)
 
 

@@ -5,6 +5,7 @@ its startup probe succeeds, and then the one of `containers`. The sidecars end a
 """
 
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -27,12 +28,16 @@ LOOK_SECONDS = 0.05
 """How often the end of a process is looked for."""
 FIRST_RESTART_SECONDS = 10.0
 LONGEST_RESTART_SECONDS = 300.0
-"""The pause before a sidecar or a server starts again, which doubles: the kubelet's CrashLoopBackOff."""
+"""The pause before a sidecar or a server starts again, which doubles: the kubelet's CrashLoopBackOff. The first time
+there is none, nor after one that ran twice the longest pause."""
 LAST_WORDS_BYTES = 4096
 ALL_LAST_WORDS_BYTES = 12288
 """The most that a kubelet keeps of one container's termination message, and of all of a pod's together."""
 LOG_BYTES = 2048
+LOG_LINES = 80
 """The end of the log that FallbackToLogsOnError takes for a message."""
+VARIABLE = re.compile(r"\$(?:\$|\(([^)]*)\))")
+"""What Kubernetes replaces in arguments and variables: $(NAME), and $$, which stands for $."""
 NOT_STARTED = 128
 """The exit code of a program that could not be started, as container runtimes report it."""
 GRACE_SECONDS = 30
@@ -87,7 +92,7 @@ class Pod(threading.Thread):
         metadata |= {"creationTimestamp": began, "ownerReferences": [{**kind, **reference, "controller": True}]}
         spec = self._spec | {"nodeName": node.name}
         objects.add({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {}})
-        self._status = PodStatus(objects, name, self._spec, address, began)
+        self._status = PodStatus(objects, name, self._spec, address, began, is_job=not self._runs_for_good)
         self._status.set()
 
     def end(self) -> None:
@@ -104,6 +109,9 @@ class Pod(threading.Thread):
             # As a kubelet, which tries again: what the volume lacks is in an Event, and the pod waits.
             self._objects.add(self._event("FailedMount", f"MountVolume.SetUp failed: {error}"))
             self._wait_for_the_end()
+            if time.monotonic() > self._deadline:
+                self._status.unknown()
+            self._end_in("Pending")
             return
         try:
             self._with(volumes)
@@ -138,12 +146,16 @@ class Pod(threading.Thread):
             for each in sidecars:
                 each.join()
             sandbox.close()
-            late = time.monotonic() > self._deadline
-            words = {
-                "reason": "DeadlineExceeded",
-                "message": "Pod was active on the node longer than the specified deadline",
-            }
-            self._status.set(**{"phase": "Failed", **words} if late else {"phase": phase})
+            self._end_in(phase)
+
+    def _end_in(self, phase: str) -> None:
+        """Set the last phase, unless the pod's deadline has passed."""
+        late = time.monotonic() > self._deadline
+        words = {
+            "reason": "DeadlineExceeded",
+            "message": "Pod was active on the node longer than the specified deadline",
+        }
+        self._status.set(**{"phase": "Failed", **words} if late else {"phase": phase})
 
     @property
     def _network(self) -> Network:
@@ -168,7 +180,6 @@ class Pod(threading.Thread):
             elif self._once(sandbox, volumes, container) != 0:
                 return "Failed"
         (container,) = self._spec["containers"]
-        self._status.set(phase="Running")
         if self._runs_for_good:
             self._keep(sandbox, volumes, container)
             return "Succeeded"
@@ -177,8 +188,8 @@ class Pod(threading.Thread):
     def _is_over(self) -> bool:
         return self._ending.is_set() or time.monotonic() > self._deadline
 
-    def _wait_for_the_end(self) -> None:
-        self._ending.wait(max(0.0, min(self._deadline - time.monotonic(), threading.TIMEOUT_MAX)))
+    def _wait_for_the_end(self, at_most: float = threading.TIMEOUT_MAX) -> None:
+        self._ending.wait(max(0.0, min(self._deadline - time.monotonic(), at_most)))
 
     def _keep(
         self,
@@ -193,15 +204,19 @@ class Pod(threading.Thread):
 
         ``started``: is set once its startup probe succeeds.
         """
-        pause = FIRST_RESTART_SECONDS
+        pause = 0.0
         try:
             while not self._is_over():
+                began = time.monotonic()
                 code = self._once(sandbox, volumes, container, started)
                 if self._is_over() or (until_success and code == 0):
                     return
-                self._status.restarts(container["name"])
-                self._ending.wait(pause)
-                pause = min(LONGEST_RESTART_SECONDS, 2 * pause)
+                if time.monotonic() - began > 2 * LONGEST_RESTART_SECONDS:
+                    pause = 0.0
+                if pause:
+                    self._status.backs_off(container["name"])
+                    self._wait_for_the_end(pause)
+                pause = min(LONGEST_RESTART_SECONDS, 2 * pause) or FIRST_RESTART_SECONDS
         except Exception:
             self._ending.set()
             raise
@@ -211,21 +226,26 @@ class Pod(threading.Thread):
     ) -> int:
         """Run a container to its end, and return its exit code."""
         name, began = container["name"], now_text()
+        waits = "ErrImagePull"
         try:
-            program = self._program(volumes, container)
+            image = self._node.image(container["image"])
+            waits = "CreateContainerConfigError"
+            program = self._program(volumes, container, image)
         except (LookupError, ValueError) as error:
-            self._status.of(name, state={"waiting": {"reason": "ErrImagePull", "message": str(error)}})
+            self._status.of(name, state={"waiting": {"reason": waits, "message": str(error)}})
             self._wait_for_the_end()
             return NOT_STARTED
         message = program.place / "termination-log"
         message.unlink(missing_ok=True)
         message.touch()
+        printed = program.log.stat().st_size if program.log.exists() else 0
+        program.failure.unlink(missing_ok=True)
+        self._status.runs(name, began, image.id)
         try:
             process = sandbox.start(program)
         except OSError as error:
-            self._status.of(name, state=_terminated(NOT_STARTED, str(error), began))
+            self._status.ended(name, _terminated(NOT_STARTED, "StartError", str(error), began), ready=False)
             return NOT_STARTED
-        self._status.of(name, state={"running": {"startedAt": began}}, imageID=program.image.id)
         probes = Probes(container, self._address, sandbox.answers, lambda argv: sandbox.execute(process, program, argv))
         shown = None
         while process.poll() is None:
@@ -240,12 +260,14 @@ class Pod(threading.Thread):
             time.sleep(LOOK_SECONDS)
         probes.close()
         code = exit_code(process.wait())
-        words = self._last_words(container, program, code)
-        self._status.of(name, state=_terminated(code, words, began), ready=False, started=False)
+        words, reason = self._last_words(container, program, code, printed), "Completed" if code == 0 else "Error"
+        if program.failure.exists() and (failure := program.failure.read_text(encoding="utf-8")):
+            words, reason = failure, "StartError"
+        is_done = code == 0 and container in self._spec.get("initContainers", []) and "restartPolicy" not in container
+        self._status.ended(name, _terminated(code, reason, words, began), ready=is_done)
         return code
 
-    def _program(self, volumes: Volumes, container: Body) -> Program:
-        image = self._node.image(container["image"])
+    def _program(self, volumes: Volumes, container: Body, image: Image) -> Program:
         place = self._folder / container["name"]
         place.mkdir(exist_ok=True)
         hosts = place / "hosts"
@@ -254,17 +276,20 @@ class Pod(threading.Thread):
         names_of = {"localhost": own, **self._node.hosts()}
         hosts.write_text("".join(f"{address} {host}\n" for host, address in names_of.items()), encoding="utf-8")
         gpu = bool(container.get("resources", {}).get("limits", {}).keys() - OF_EVERY_NODE)
-        environment = {each["name"]: self._value(each) for each in container.get("env", [])}
+        environment: dict[str, str] = {}
+        for each in container.get("env", []):
+            environment[each["name"]] = expanded(self._value(each), environment)
+        command = [expanded(each, environment) for each in container.get("command", [])]
+        arguments = [expanded(each, environment) for each in container.get("args", [])]
         if not gpu:
             environment["CUDA_VISIBLE_DEVICES"] = ""
-        arguments = [_expanded(each, environment) for each in container.get("args", [])]
         if self._runs_for_good and container["name"] == SERVER:
             arguments += [f"--{each}-address={self._address}" for each in ("http", "grpc", "metrics")]
         return Program(
             name=container["name"],
             image=image,
-            argv=(*(container.get("command") or image.entrypoint), *arguments),
-            environment={**image.environment, **environment},
+            argv=(*(command or image.entrypoint), *arguments),
+            environment={"HOSTNAME": self.name, "HOME": "/", **image.environment, **environment},
             directory=container.get("workingDir") or image.directory,
             mounts=(
                 Mount(place / "termination-log", TERMINATION_LOG, read_only=False),
@@ -280,28 +305,24 @@ class Pod(threading.Thread):
         """The value of a variable of the environment. The operator names no other field of the pod than its uid."""
         return self._uid if "valueFrom" in variable else str(variable.get("value", ""))
 
-    def _last_words(self, container: Body, program: Program, code: int) -> str:
-        words = beginning_of(program.place / "termination-log", LAST_WORDS_BYTES)
+    def _last_words(self, container: Body, program: Program, code: int, printed: int) -> str:
+        """The container's termination message. ``printed``: how long its log was when it started."""
+        words = end_of(program.place / "termination-log", LAST_WORDS_BYTES)
         if not words and code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
-            words = end_of(program.log, LOG_BYTES)
+            lines = end_of(program.log, LOG_BYTES, printed).splitlines(keepends=True)
+            words = b"".join(lines[-LOG_LINES:])
         count = sum(len(self._spec.get(group, [])) for group in GROUPS)
-        return words[: min(LAST_WORDS_BYTES, ALL_LAST_WORDS_BYTES // count)].decode(errors="replace")
+        return words[-LAST_WORDS_BYTES:][: ALL_LAST_WORDS_BYTES // count].decode(errors="replace")
 
 
-def beginning_of(file: Path, count: int) -> bytes:
-    """The first bytes of a file that a program may have made as long as it likes; none: it cannot be read."""
+def end_of(file: Path, count: int, since: int = 0) -> bytes:
+    """The last bytes of a file that a program may have made as long as it likes; none: it cannot be read.
+
+    ``since``: where the file begins that counts.
+    """
     try:
         with file.open("rb") as opened:
-            return opened.read(count)
-    except OSError:
-        return b""
-
-
-def end_of(file: Path, count: int) -> bytes:
-    """The last bytes of such a file."""
-    try:
-        with file.open("rb") as opened:
-            opened.seek(max(0, opened.seek(0, os.SEEK_END) - count))
+            opened.seek(max(since, opened.seek(0, os.SEEK_END) - count))
             return opened.read(count)
     except OSError:
         return b""
@@ -312,17 +333,13 @@ def exit_code(status: int) -> int:
     return 128 - status if status < 0 else status
 
 
-def _terminated(code: int, words: str, began: str) -> Body:
-    reason = "Completed" if code == 0 else "Error"
-    ended = {"exitCode": code, "reason": reason, "message": words, "startedAt": began, "finishedAt": now_text()}
-    return {"terminated": ended}
+def _terminated(code: int, reason: str, words: str, began: str) -> Body:
+    return {"exitCode": code, "reason": reason, "message": words, "startedAt": began, "finishedAt": now_text()}
 
 
-def _expanded(word: str, environment: Mapping[str, str]) -> str:
-    """An argument with the values of variables, written $(NAME), as Kubernetes expands them."""
-    for name, value in environment.items():
-        word = word.replace(f"$({name})", value)
-    return word
+def expanded(word: str, environment: Mapping[str, str]) -> str:
+    """A word with the values of variables, written $(NAME), as Kubernetes expands it; an unknown one stays."""
+    return VARIABLE.sub(lambda found: environment.get(found[1], found[0]) if found[1] is not None else "$", word)
 
 
 def _end(process: "subprocess.Popen[bytes]", grace_seconds: float) -> None:

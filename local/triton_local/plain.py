@@ -35,13 +35,13 @@ class PlainSandbox:
     def start(self, program: Program) -> "subprocess.Popen[bytes]":
         """Start a container's program."""
         with program.log.open("ab") as log:
-            return self._start(program, program.argv, log.fileno())
+            return self._start(program, program.argv, log.fileno(), program.failure)
 
     def execute(
         self, process: "subprocess.Popen[bytes]", program: Program, argv: Sequence[str]
     ) -> "subprocess.Popen[bytes]":
         """Start another program beside it."""
-        return self._start(program, argv, subprocess.DEVNULL)
+        return self._start(program, argv, subprocess.DEVNULL, Path(os.devnull))
 
     def answers(self, url: str, timeout: float) -> bool:
         """Whether a server answers with success."""
@@ -50,8 +50,9 @@ class PlainSandbox:
     def close(self) -> None:
         """Nothing is left: each program was ended."""
 
-    def _start(self, program: Program, argv: Sequence[str], output: int) -> "subprocess.Popen[bytes]":
+    def _start(self, program: Program, argv: Sequence[str], output: int, failure: Path) -> "subprocess.Popen[bytes]":
         root = program.place.parent / "root"
+        root.mkdir(exist_ok=True)
         mounts = (*program.image.mounts, *program.mounts)
         for each in mounts:
             _show(each, root)
@@ -66,7 +67,7 @@ class PlainSandbox:
             words.append(f"--backend-directory={told('/opt/tritonserver/backends')}")
         directory = Path(told(program.directory))
         return subprocess.Popen(
-            [self._python, "-I", str(BOX), "plain", str(os.getpid()), *words],
+            [self._python, "-I", str(BOX), "plain", str(os.getpid()), str(failure), *words],
             env=environment,
             cwd=directory if directory.is_relative_to(root) else temporary,
             stdin=subprocess.DEVNULL,

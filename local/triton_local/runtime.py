@@ -51,6 +51,11 @@ class Program:
     gpu: bool
     """Whether the program has this machine's GPUs."""
 
+    @property
+    def failure(self) -> Path:
+        """The file that says why it could not be started; empty, or not there: it was."""
+        return self.place / "not-started"
+
 
 class Network(StrEnum):
     """What a pod reaches."""

@@ -8,15 +8,18 @@ from triton_operator.names import Body
 
 GROUPS = {"initContainers": "initContainerStatuses", "containers": "containerStatuses"}
 """Where the status of a container stands, by where its spec stands."""
-WAITING: Body = {"waiting": {"reason": "PodInitializing"}}
+ENDED = {"ready": False, "started": False}
+"""What is no longer so of a container that does not run."""
 
 
 class PodStatus:
     """The status of one pod; each change is written at once."""
 
-    def __init__(self, objects: Objects, name: str, spec: Body, address: str, began: str) -> None:
+    def __init__(self, objects: Objects, name: str, spec: Body, address: str, began: str, *, is_job: bool) -> None:
+        """``is_job``: what starts again in it are sidecars, of which a kubelet does not say that they wait for it."""
         self._objects = objects
         self._name = name
+        self._is_job = is_job
         self._lock = threading.Lock()
         self._body: Body = {
             "phase": "Pending",
@@ -24,6 +27,7 @@ class PodStatus:
             "podIP": address,
             "startTime": began,
         }
+        waits = {"waiting": {"reason": "PodInitializing" if spec.get("initContainers") else "ContainerCreating"}}
         for group, statuses in GROUPS.items():
             self._body[statuses] = [
                 {
@@ -32,7 +36,7 @@ class PodStatus:
                     "imageID": "",
                     "ready": False,
                     "restartCount": 0,
-                    "state": WAITING,
+                    "state": waits,
                     "lastState": {},
                 }
                 for each in spec.get(group, [])
@@ -50,17 +54,48 @@ class PodStatus:
             self._find(container).update(fields)
             self._write()
 
-    def restarts(self, container: str) -> None:
-        """Say that a container that ended starts again after a pause."""
+    def runs(self, container: str, began: str, image: str) -> None:
+        """Say that a container runs, once more if it did before."""
         with self._lock:
             found = self._find(container)
+            again = "terminated" in found["state"] or bool(found["lastState"])
+            if "terminated" in found["state"]:
+                found["lastState"] = found["state"]
             found |= {
-                "lastState": found["state"],
-                "state": {"waiting": {"reason": "CrashLoopBackOff"}},
-                "restartCount": found["restartCount"] + 1,
-                "ready": False,
-                "started": False,
+                "state": {"running": {"startedAt": began}},
+                "imageID": image,
+                "restartCount": found["restartCount"] + again,
             }
+            if found in self._body["containerStatuses"]:
+                self._body["phase"] = "Running"
+            self._write()
+
+    def backs_off(self, container: str) -> None:
+        """Say that a container that ended starts again after a pause."""
+        if self._is_job:
+            return
+        with self._lock:
+            found = self._find(container)
+            found |= {"lastState": found["state"], "state": {"waiting": {"reason": "CrashLoopBackOff"}}, **ENDED}
+            self._write()
+
+    def ended(self, container: str, terminated: Body, *, ready: bool) -> None:
+        """Say how a container ended. ``ready``: it did what those after it wait for."""
+        with self._lock:
+            found = self._find(container)
+            found |= {"state": {"terminated": terminated}, **ENDED, "ready": ready}
+            if self._is_job:
+                found["lastState"] = {}
+            self._write()
+
+    def unknown(self) -> None:
+        """Say of containers that will never start how they ended."""
+        words = "The container could not be located when the pod was terminated"
+        with self._lock:
+            for each in self._body["containerStatuses"]:
+                if not self._body["initContainerStatuses"] and "waiting" in each["state"]:
+                    ended = {"exitCode": 137, "reason": "ContainerStatusUnknown", "message": words}
+                    each["state"] = {"terminated": {**ended, "startedAt": None, "finishedAt": None}}
             self._write()
 
     def _find(self, container: str) -> Body:

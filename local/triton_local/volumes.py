@@ -33,9 +33,13 @@ class Volumes:
         self._folder = folder / "volumes"
         self._memory = _memory(folder.name)
         self._places = {each["name"]: self._place(each) for each in volumes}
+        self._read_only = {each["name"] for each in volumes if _is_read_only(each)}
 
     def mounts(self, container: Body) -> tuple[Mount, ...]:
-        """Return what a container mounts, a folder before what lies in it."""
+        """Return what a container mounts, a folder before what lies in it.
+
+        Raises LookupError if a path leads out of its volume.
+        """
         mounted = sorted(container.get("volumeMounts", []), key=lambda each: PurePosixPath(each["mountPath"]).parts)
         return tuple(self._mount(each) for each in mounted)
 
@@ -44,13 +48,17 @@ class Volumes:
         remove_memory(self._folder.parent.name)
 
     def _mount(self, mount: Body) -> Mount:
-        place = self._places[mount["name"]]
+        name = mount["name"]
+        place = self._places[name].resolve()
         source = (place / mount.get("subPath", "")).resolve()
-        if not source.is_relative_to(place.resolve()):
-            raise LookupError(f"{mount['subPath']} leads out of volume {mount['name']}")
-        if not source.exists():
-            source.mkdir(parents=True)
-        return Mount(source, mount["mountPath"], mount.get("readOnly", False))
+        if not source.is_relative_to(place):
+            raise LookupError(f"subPath {mount['subPath']!r} of volume {name} leads out of it by a link")
+        below = source.relative_to(place)
+        for each in (*reversed(below.parents), below):
+            if not (place / each).exists():
+                (place / each).mkdir()
+                (place / each).chmod(place.stat().st_mode)
+        return Mount(source, mount["mountPath"], mount.get("readOnly", False) or name in self._read_only)
 
     def _place(self, volume: Body) -> Path:
         name: str = volume["name"]
@@ -79,6 +87,11 @@ def remove_memory(pod: str) -> None:
 
 def _memory(pod: str) -> Path:
     return SHARED_MEMORY / f"triton-local-{pod}"
+
+
+def _is_read_only(volume: Body) -> bool:
+    """Whether no container may write to it, whatever its mount says."""
+    return "configMap" in volume or "secret" in volume or volume.get("persistentVolumeClaim", {}).get("readOnly", False)
 
 
 def _write(place: Path, data: Mapping[str, str], items: list[Body]) -> None:

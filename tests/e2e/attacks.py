@@ -1,9 +1,10 @@
 """An author who attacks, next to a neighbour that serves from the same claim; and what came of every attack."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 from hack.deploy.install import NAMESPACE
 from tests.e2e import stepping
@@ -16,6 +17,9 @@ from tests.e2e.suite import Suite
 NEIGHBOUR = "neighbour"
 AT_A_TIME = 3
 SCRIPTED = {"name": "script-fp32", "format": "ts-script", "precision": "fp32"}
+
+PLANTS = {"model": {"entrypoint": "planting.py", "candidates": [SCRIPTED]}}
+"""The change by which a server's model plants modules in its /tmp."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ def run(suite: Suite) -> Attacked:
     places = addresses(suite)
     targets = json.dumps(places)
     planter = suite.new("planter")
-    planting = planter.apply({"model": {"entrypoint": "planting.py", "candidates": [SCRIPTED]}})
+    planting = planter.apply(PLANTS)
     escaped = escapes(suite.busy, server_pods(suite)[0]["metadata"]["name"], suite.workbench.pod, beyond(places))
     left = [each for each in hostile.LEFT_BEHIND if each in suite.cases]
     with ThreadPoolExecutor(AT_A_TIME) as executor:
@@ -107,9 +111,20 @@ def beyond(places: Mapping[str, str]) -> dict[str, str]:
 def attempt(suite: Suite, name: str, attack: str, targets: str) -> State:
     """Apply an object whose get_model attacks, on the neighbour's claim, and wait until it has failed."""
     attacker = suite.new(name)
-    arguments = {"checkpoint": None, "attack": attack, "targets": targets}
-    generation = attacker.apply({"model": {"entrypoint": "hostile.py", "arguments": arguments}})
+    generation = attacker.apply(attacking(attack, targets))
     return attacker.wait(f"the end of: {attack}", lambda state: state.holds("Stalled"), generation=generation).state
+
+
+def attacking(attack: str, targets: str) -> dict[str, Any]:
+    """The change by which get_model attacks."""
+    arguments = {"checkpoint": None, "attack": attack, "targets": targets}
+    return {"model": {"entrypoint": "hostile.py", "arguments": arguments}}
+
+
+def every_change(targets: str) -> Iterator[dict[str, Any]]:
+    """Yield the change of each object that attacks from get_model or from its server."""
+    yield PLANTS
+    yield from (attacking(each, targets) for each in (*hostile.GROUPS, *hostile.LEFT_BEHIND))
 
 
 def addresses(suite: Suite) -> dict[str, str]:

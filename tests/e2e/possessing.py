@@ -1,7 +1,8 @@
 """Objects that name what another one keeps on a claim: by its digest, by the claim's name, and as their dataset."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from tests.e2e.kubectl import KubectlError
 from tests.e2e.last_words import eventually
@@ -37,19 +38,12 @@ def run(suite: Suite) -> Mapping[str, Told]:
     suite.new("letters").apply({"source": ABSENT, "repository": {"claimName": None}})
     eventually("the claim of its own", lambda: kubectl.exists("pvc", "letters-repository") or None)
     digest = read.state.status["source"]["digest"].removeprefix("sha256:")
-    specs = (
-        {"weights": {"uri": "https://nowhere.invalid/x.bin", "sha256": digest}},
-        {"repository": {"claimName": "letters-repository"}},
-        {"dataset": {"uri": "pvc://repository"}},
-        {"dataset": {"uri": "pvc://repository/link"}},
-        {"dataset": {"uri": "pvc://repository/data"}},
-    )
     attempts = {}
     told: dict[str, Told] = {}
-    for number, (way, spec) in enumerate(zip(WAYS, specs, strict=True)):
+    for number, (way, changes) in enumerate(zip(WAYS, thefts(digest), strict=True)):
         thief = suite.new(f"thief-{number}")
         try:
-            attempts[way] = thief, thief.apply({"model": SPY, **spec})
+            attempts[way] = thief, thief.apply(changes)
         except KubectlError as error:
             told[way] = "Refused", str(error)
     for way, (thief, generation) in attempts.items():
@@ -62,6 +56,18 @@ def run(suite: Suite) -> Mapping[str, Told]:
         condition = over.state.condition(kind)
         told[way] = condition["reason"], condition["message"]
     return told
+
+
+def thefts(digest: str) -> Sequence[Mapping[str, Any]]:
+    """The change of each way, in their order. ``digest``: of the owner's source."""
+    ways: Sequence[Mapping[str, Any]] = (
+        {"weights": {"uri": "https://nowhere.invalid/x.bin", "sha256": digest}},
+        {"repository": {"claimName": "letters-repository"}},
+        {"dataset": {"uri": "pvc://repository"}},
+        {"dataset": {"uri": "pvc://repository/link"}},
+        {"dataset": {"uri": "pvc://repository/data"}},
+    )
+    return [{"model": SPY, **each} for each in ways]
 
 
 def _is_over(kind: str, reason: str, state: State) -> bool:

@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from tests.e2e.applied import DisappointedError
 from tests.e2e.models.attempts import GROUPS
@@ -32,10 +33,26 @@ def attack(suite: Suite, places: Mapping[str, str], at_a_time: int) -> dict[str,
         }
 
 
+def attacking(group: str, targets: str) -> dict[str, Any]:
+    """The change by which a step attacks where it is measured."""
+    return {"model": {"arguments": {"attack": group, "targets": targets}}}
+
+
+def served(targets: str) -> dict[str, Any]:
+    """The change by which a step attacks once a client asks it to."""
+    return {"model": {"arguments": {"targets": targets}}}
+
+
+def every_change(targets: str) -> Iterator[dict[str, Any]]:
+    """Yield the change of each object whose step attacks."""
+    yield from (attacking(each, targets) for each in GROUPS)
+    yield served(targets)
+
+
 def _measured(suite: Suite, group: str, targets: str) -> str:
     """The failure of an object whose step attacks in its profile Job, next to the client that measures."""
     applied = suite.new(f"step-{group}", "step")
-    generation = applied.apply({"model": {"arguments": {"attack": group, "targets": targets}}})
+    generation = applied.apply(attacking(group, targets))
 
     def over(state: State) -> bool:
         return state.holds("Stalled") or state.holds("Ready")
@@ -46,7 +63,7 @@ def _measured(suite: Suite, group: str, targets: str) -> str:
 def _serving(suite: Suite, targets: str) -> dict[str, str]:
     """What the step of a Ready object answers to a client that asks it to attack, by group."""
     applied = suite.new("step-served", "step")
-    applied.wait_ready(applied.apply({"model": {"arguments": {"targets": targets}}}))
+    applied.wait_ready(applied.apply(served(targets)))
     url = f"step-served.{suite.busy.namespace}:8001"
     words = [f"attack {group}" for group in GROUPS]
     answers = json.loads(suite.workbench.python("say.py", url, "said", *words, timeout=300))

@@ -117,13 +117,10 @@ def beyond(places: Mapping[str, str]) -> "dict[str, Attempt]":
         "descriptors of the engine": lambda: first(
             [link for each in range(3, 256) if os.path.lexists(link := f"/proc/self/fd/{each}")]
         ),
-        "files by descriptors of the first process": lambda: os.readlink("/proc/1/fd/0"),
-        "the root of the first process": lambda: first(os.listdir("/proc/1/root")),
         "passwords of this machine": lambda: first(Path("/etc/shadow").read_text(encoding="utf-8").splitlines()),
         "keys of this machine's certificates": lambda: first(os.listdir("/etc/ssl/private")),
         "Docker's socket": lambda: connected(socket.AF_UNIX, "/run/docker.sock"),
         "variables of the engine": lambda: processes("environ", "TOKEN_OF_" + "THE_ENGINE"),
-        "memory of the first process": lambda: Path("/proc/1/mem").open("rb"),
         "ptrace of the first process": lambda: call(101, 16, 1, 0, 0),
         "processes of this machine": lambda: first(
             [each for each in os.listdir("/proc") if each.isdigit() and int(each) > 64]

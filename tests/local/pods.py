@@ -41,7 +41,13 @@ def an_owner(
 ) -> Body:
     """A Job, or a Deployment, with these containers."""
     security = {"runAsUser": 1000, "runAsNonRoot": True}
-    pod = {"securityContext": security, "initContainers": [*init], "containers": [main], **spec}
+    pod = {
+        "terminationGracePeriodSeconds": 1,
+        "securityContext": security,
+        "initContainers": [*init],
+        "containers": [main],
+        **spec,
+    }
     labels = {"triton-operator.dev/stage": stage, **(labels or {})}
     return {
         "apiVersion": "batch/v1",

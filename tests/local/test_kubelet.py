@@ -13,6 +13,8 @@ import pytest
 
 from tests.conftest import Attack
 from tests.local.pods import SYSTEM, Cluster, a_container, an_owner, ended, of
+from triton_local.kubelet import expanded
+from triton_local.plain import Plain
 
 DOWNLOADS = {"triton-operator.dev/downloads": "true"}
 SIDECAR = {"restartPolicy": "Always"}
@@ -218,28 +220,68 @@ def test_what_is_mounted_below_a_read_only_folder_is_read_only_too(tmp_path: Pat
 
 def test_last_words_are_cut_as_a_kubelet_cuts_them_and_come_from_the_log_of_one_that_failed(cluster: Cluster) -> None:
     long = a_container("long", "head -c 9000 /dev/zero | tr '\\0' a >/dev/termination-log")
-    silent = a_container("main", "seq 1000; exit 3", terminationMessagePolicy="FallbackToLogsOnError")
+    silent = a_container("main", "seq 100000 100900; exit 3", terminationMessagePolicy="FallbackToLogsOnError")
     status = cluster.run(an_owner(long, main=silent))
     assert ended(status, "long") == (0, "a" * 4096)
     code, words = ended(status, "main")
     assert code == 3
-    assert len(words) == 2048
-    assert words.endswith("999\n1000\n")
+    assert words.splitlines() == [str(each) for each in range(100821, 100901)]
 
 
-def test_a_program_that_is_not_there_and_one_that_is_killed(cluster: Cluster) -> None:
+def test_a_program_that_is_not_there_and_one_that_dies_by_a_signal(cluster: Cluster) -> None:
     absent = {"name": "main", "image": "system", "command": ["/usr/bin/absent"]}
-    assert of(cluster.run(an_owner(main=absent)), "main")["state"]["terminated"]["exitCode"] == 128
-    assert "absent" in cluster.log("main")
-    status = cluster.run(an_owner(main=a_container("main", "kill -9 $$")))
-    assert of(status, "main")["state"]["terminated"]["exitCode"] == 137
+    terminated = of(cluster.run(an_owner(main=absent)), "main")["state"]["terminated"]
+    assert (terminated["exitCode"], terminated["reason"]) == (128, "StartError")
+    assert "absent" in terminated["message"]
+    crash = a_container("main", "exec python3 -c 'import ctypes; ctypes.string_at(0)'")
+    assert of(cluster.run(an_owner(main=crash)), "main")["state"]["terminated"]["exitCode"] == 139
+
+
+def test_a_pod_without_volumes_runs_without_namespaces(cluster: Cluster) -> None:
+    cluster.node = replace(cluster.node, runtime=Plain())
+    status = cluster.run(an_owner(main=a_container("main", "echo words")))
+    assert (status["phase"], cluster.log("main")) == ("Succeeded", "words\n")
+
+
+def test_a_link_in_a_volume_leads_nowhere_else(cluster: Cluster) -> None:
+    (cluster.folder / "claims" / "models").mkdir(parents=True)
+    (cluster.folder / "secret").mkdir()
+    (cluster.folder / "claims" / "models" / "link").symlink_to(cluster.folder / "secret")
+    claim = {"name": "claim", "persistentVolumeClaim": {"claimName": "models"}}
+    mounts = [{"name": "claim", "mountPath": "/source", "subPath": "link"}]
+    pod = cluster.start(an_owner(main=a_container("main", "true", volumeMounts=mounts), volumes=[claim]))
+    waiting = cluster.until(pod, imageID="", ready=False)
+    while "CreateContainerConfigError" not in str(waiting):
+        waiting = cluster.until(pod, imageID="")
+    assert "leads out of it" in waiting["state"]["waiting"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("word", "becomes"),
+    [
+        ("$(A)", "a"),
+        ("x$(A)y$(A)", "xaya"),
+        ("$$(A)", "$(A)"),
+        ("$$$(A)", "$a"),
+        ("$(B) $(A $ $( $x a$$b", "$(B) $(A $ $( $x a$b"),
+    ],
+)
+def test_variables_are_replaced_in_words(word: str, becomes: str) -> None:
+    assert expanded(word, {"A": "a"}) == becomes
+
+
+def test_a_value_is_not_expanded_again(cluster: Cluster) -> None:
+    given = [{"name": "A", "value": "$$(B)"}, {"name": "B", "value": "b"}, {"name": "C", "value": "$(B)$(D)"}]
+    cluster.run(an_owner(main=a_container("main", 'echo "$A $C $0"', args=["$(A)"], env=given)))
+    assert cluster.log("main") == "$(B) b$(D) $(B)\n"
 
 
 def test_a_pod_ends_at_its_deadline(cluster: Cluster) -> None:
+    """The first process of a container ends by a signal only if it has a handler for it."""
     main = a_container("main", "exec sleep 600")
-    status = cluster.run(an_owner(main=main, activeDeadlineSeconds=1, terminationGracePeriodSeconds=1))
+    status = cluster.run(an_owner(main=main, activeDeadlineSeconds=5, terminationGracePeriodSeconds=1))
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
-    assert of(status, "main")["state"]["terminated"]["exitCode"] == 143
+    assert of(status, "main")["state"]["terminated"]["exitCode"] == 137
 
 
 @pytest.mark.parametrize(

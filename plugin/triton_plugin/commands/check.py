@@ -29,7 +29,7 @@ from triton_local.install import (
     python,
 )
 from triton_local.plain import Plain
-from triton_local.runtime import Image
+from triton_local.runtime import Image, Runtime
 from triton_local.session import OBJECTS, Given, Session, SessionError, ours_alone, session
 from triton_operator import names
 from triton_operator.settings import Settings, SettingsError
@@ -96,8 +96,10 @@ def run(options: argparse.Namespace) -> Exit:
     if path.is_dir() and folder.resolve().is_relative_to(path.resolve()):
         raise CheckError(f"{folder} lies in the folder of the model; name another one by --folder")
     try:
+        interpreter = python(options.python or _own_python())
+        runtime = Plain(str(interpreter.executable)) if options.unboxed else _box(interpreter)
         with ours_alone(folder, CACHE / "folders"):
-            return _checked(folder, wanted, options)
+            return _checked(folder, wanted, interpreter, runtime, options)
     except (SessionError, InstallError) as error:
         raise CheckError(str(error)) from error
 
@@ -125,15 +127,13 @@ def _serve(work: Session, subject: Subject, folder: Path | None, let_in: Callabl
             time.sleep(LOOK_SECONDS)
 
 
-def _checked(folder: Path, wanted: _Wanted, options: argparse.Namespace) -> Exit:
+def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtime, options: argparse.Namespace) -> Exit:
     """Work on the object until there is an outcome, and show how far it is; then serve it, if that is asked for.
 
     Raises CheckError, SessionError, InstallError, OSError.
     """
     body = wanted.body
     name, metadata = _name(body), body["metadata"]
-    interpreter = python(options.python or _own_python())
-    runtime = Plain(str(interpreter.executable)) if options.unboxed else _box(interpreter)
     installation = Installation(
         CACHE / "local",
         interpreter,
