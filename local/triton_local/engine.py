@@ -136,7 +136,7 @@ class Engine(threading.Thread):
         self.rests = threading.Event()
         """Whether nothing more comes by itself."""
         self.failure: BaseException | None = None
-        """Why it ended by itself."""
+        """Why the engine ended by itself."""
         self._objects = objects
         self._machine = machine
         self._operator = Reconciler(objects, objects, settings, Metrics())

@@ -19,7 +19,7 @@ MOUNTS = "TRITON_MOUNTS"
 """The variable by which the Jobs' programs learn where their mounts lie; contract/layout.py reads it."""
 LOOPBACK = "127.0.0.1"
 START = "/opt/tritonserver/start.sh"
-"""It empties the pod's /dev/shm, which is the machine's here."""
+"""The image's first program, which empties the pod's /dev/shm: here that is the machine's."""
 
 
 class PlainSandbox:

@@ -48,7 +48,7 @@ class Program:
     log: Path
     """The file that takes what it prints."""
     gpu: bool
-    """Whether it has this machine's GPUs."""
+    """Whether the program has this machine's GPUs."""
 
 
 class Sandbox(Protocol):

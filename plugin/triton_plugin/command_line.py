@@ -177,7 +177,9 @@ def _check(parser: Parser) -> None:
     _model(parser)
     parser.add_argument("--name", default="", help="name of the object that is written for a model; default: its own")
     parser.add_argument(
-        "--folder", type=Path, help="folder that keeps all; the same one goes on. Default: NAME-check, beside the model"
+        "--folder",
+        type=Path,
+        help="folder that keeps all; the same one goes on. Default: NAME-check, next to the model",
     )
     for name, what in {
         "claim": "folder that is a PersistentVolumeClaim of the object",
