@@ -203,11 +203,11 @@ def _check(parser: Parser) -> None:
 
 
 def _named_path(text: str) -> tuple[str, Path]:
-    """Return the parts of NAME=PATH; raises ArgumentTypeError for anything else."""
+    """Return the parts of NAME=PATH, the path made absolute; raises ArgumentTypeError for anything else."""
     name, _, path = text.partition("=")
     if not name or not path:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=PATH")
-    return name, Path(path)
+    return name, Path(path).resolve()
 
 
 def _validate(parser: Parser) -> None:
