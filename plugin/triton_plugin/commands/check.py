@@ -92,8 +92,9 @@ def run(options: argparse.Namespace) -> Exit:
     """Check and measure, and say where the report is. Raises CheckError, other CommandErrors and OSError."""
     path: Path = options.path
     wanted = _object_file(path) if path.suffix in OBJECT_ENDINGS else _drafted(path, options)
-    folder: Path = options.folder or path.resolve().parent / f"{_name(wanted.body)}-check"
-    if path.is_dir() and folder.resolve().is_relative_to(path.resolve()):
+    # Programs start in other folders than this one.
+    folder: Path = (options.folder or path.resolve().parent / f"{_name(wanted.body)}-check").resolve()
+    if path.is_dir() and folder.is_relative_to(path.resolve()):
         raise CheckError(f"{folder} lies in the folder of the model; name another one by --folder")
     try:
         interpreter = python(options.python or _own_python())
