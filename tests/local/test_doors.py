@@ -24,7 +24,9 @@ def a_subject(change: Any = None) -> Subject:
 
 def slower(status: Body) -> None:
     """Other figures, and another choice."""
-    status["candidates"][0]["state"], status["candidates"][2]["state"] = "Selected", "Passed"
+    first, third = status["candidates"][0], status["candidates"][2]
+    first |= {"state": "Selected", "reason": "Selected"}
+    third |= {"state": "Passed", "reason": "ConstraintsNotMet"}
     for each in status["candidates"]:
         each["throughput"] = str(float(each["throughput"]) / 2)
 

@@ -62,7 +62,9 @@ def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
         if each.type not in OF_ONE_DOOR:
             yield f"condition {each.type}", f"{each.status} {each.reason}"
     for candidate in subject.status.candidates:
-        yield f"candidate {candidate.name}", f"{_state(candidate)} {candidate.reason or ''}".rstrip()
+        # Why one that passed is not the choice follows from figures.
+        refusal = "" if candidate.state in PASSED else f" {candidate.reason}"
+        yield f"candidate {candidate.name}", f"{_state(candidate)}{refusal}"
         for metric in candidate.metrics:
             yield f"candidate {candidate.name}, {metric.metric}", f"{float(metric.value):.4f}"
     for row in subject.status.accuracy:
