@@ -69,6 +69,8 @@ def test_what_this_machine_lacks_is_named_with_the_option_that_gives_it(fields: 
 
 def test_an_object_that_this_machine_has_all_of_lacks_nothing() -> None:
     assert list(lacking(SPEC, HERE)) == []
+    repository = {"name": "ocr", "path": "ocr", "format": "triton-repository"}
+    assert list(lacking(SPEC | {"models": [repository]}, HERE)) == []
     full = {
         "source": {"uri": "s3://a/b", "secretRef": {"name": "keys"}},
         "dataset": {"uri": "configmap://rows"},
