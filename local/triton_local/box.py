@@ -59,30 +59,11 @@ REFUSED = {
     "keys of the user's sessions": (248, 249, 250),  # add_key, request_key, keyctl
     "memory of the kernel's reach": (279, 312, 323),  # move_pages, kcmp, userfaultfd
     "modules and other kernels": (174, 175, 176, 177, 178, 246, 313, 320),
-    "mounts": (
-        155,
-        161,
-        165,
-        166,
-        428,
-        429,
-        430,
-        431,
-        432,
-        433,
-        442,
-        467,
-    ),  # pivot_root, chroot, mount to open_tree_attr
+    # pivot_root, chroot, mount to open_tree_attr
+    "mounts": (155, 161, 165, 166, *range(428, 434), 442, 467),
     "namespaces": (272, 308),  # unshare, setns
-    "old calls": (
-        134,
-        136,
-        139,
-        153,
-        156,
-        180,
-        212,
-    ),  # uselib, ustat, sysfs, vhangup, _sysctl, nfsservctl, lookup_dcookie
+    # uselib, ustat, sysfs, vhangup, _sysctl, nfsservctl, lookup_dcookie
+    "old calls": (134, 136, 139, 153, 156, 180, 212),
     "programs in the kernel": (298, 321, 425, 426, 427),  # perf_event_open, bpf, io_uring_*
     "the machine": (103, 163, 167, 168, 169, 170, 171, 172, 173, 179, 443),  # syslog, acct, swapon to ioperm, quotactl
 }

@@ -5,7 +5,6 @@ own system, read-only.
 """
 
 import fcntl
-import json
 import os
 import platform
 import re
@@ -15,12 +14,12 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
 import triton_converters
+from triton_local.interpreter import InstallError, Python, text
 from triton_local.runtime import Image, Mount
 
 RECIPE = Path(__file__).with_name("recipe")
@@ -30,8 +29,6 @@ CONVERTER, TENSORFLOW, SERVER, ENVIRONMENT = (
 )
 """The repositories of the images that stand for what is installed: of no registry, as the name shows. The last one is
 the interpreter's own environment."""
-FIRST_PYTHON, LAST_PYTHON = (3, 11, 1), (3, 13)
-"""The first that the converters run on, and the last for which server 2.51 has a Python backend."""
 NUMPY_2 = (3, 12)
 """The first Python whose stub `numpy2_stub.py` corrects."""
 NEWER_GLIBC = (2, 38)
@@ -66,56 +63,6 @@ SELDOM_IMPORTED = "/(sympy|mpmath|tests?)/"
 """A pattern of packages that are not compiled, which takes longer than all others: INT8 alone imports the first two."""
 PIP_WORDS = 2000
 """How much is shown of what a failed pip printed."""
-_FACTS = """
-import json, sys, sysconfig
-from importlib.metadata import distributions
-library = sysconfig.get_config_var("LIBDIR") + "/" + (sysconfig.get_config_var("INSTSONAME") or "")
-packages = sorted(f"{each.name}=={each.version}" for each in distributions())
-own = [sys._base_executable, sys.base_prefix, sys.prefix, sysconfig.get_path("platlib")]
-print(json.dumps([*own, sys.version_info[:3], library, packages]))
-"""
-
-
-class InstallError(Exception):
-    """The programs cannot be installed; the message says why and what to do."""
-
-
-@dataclass(frozen=True)
-class Python:
-    """An interpreter of this machine, and the environment with its packages."""
-
-    executable: Path
-    """The interpreter itself, also of a virtual environment."""
-    home: Path
-    """The folder with its standard library (sys.base_prefix)."""
-    prefix: Path
-    """The virtual environment, or ``home``."""
-    packages: Path
-    """The folder with the environment's packages."""
-    version: tuple[int, ...]
-    library: Path
-    """The shared library that tritonserver starts Python from."""
-    installed: tuple[str, ...]
-    """The environment's packages, such as numpy==2.2.4."""
-
-
-def python(executable: str) -> Python:
-    """Return what an interpreter says of itself. Raises InstallError if it does not serve."""
-    try:
-        said = subprocess.run([executable, "-I", "-c", _FACTS], capture_output=True, check=True, timeout=30)
-        own, home, prefix, packages, version, library, installed = json.loads(said.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise InstallError(f"{executable} is no Python that runs: {error}") from error
-    found = Python(Path(own), Path(home), Path(prefix), Path(packages), tuple(version), Path(library), tuple(installed))
-    if not (found.version >= FIRST_PYTHON and found.version[:2] <= LAST_PYTHON):
-        first, last = _text(FIRST_PYTHON), _text(LAST_PYTHON)
-        raise InstallError(f"{executable} is Python {_text(found.version)}; install with one from {first} to {last}")
-    if not found.library.is_file():
-        raise InstallError(
-            f"{found.library} does not exist, from which tritonserver starts Python; on Debian and Ubuntu:"
-            f" sudo apt-get install libpython{_text(found.version[:2])}"
-        )
-    return found
 
 
 class Installation:
@@ -335,7 +282,7 @@ def _arrange_server(server: Path, interpreter: Python) -> None:
     for name in ("bin", "backends", "caches"):
         (wheel / name).rename(server / name)
     stub = server / "backends/python/triton_python_backend_stub"
-    (wheel / "python_backend_stubs" / _text(interpreter.version[:2]) / stub.name).rename(stub)
+    (wheel / "python_backend_stubs" / text(interpreter.version[:2]) / stub.name).rename(stub)
     (site / "nvidia_pytriton.libs").rename(server / "lib")
     if interpreter.version[:2] >= NUMPY_2:
         _run([interpreter.executable, "-I", RECIPE / "numpy2_stub.py", stub])
@@ -415,10 +362,6 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _glibc() -> tuple[int, ...]:
     return tuple(int(each) for each in platform.libc_ver()[1].split(".") if each.isdigit())
-
-
-def _text(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version))
 
 
 @contextmanager

@@ -18,7 +18,8 @@ import pytest
 import yaml
 
 from triton_local.images import Images
-from triton_local.install import CONVERTER, SERVER, Python
+from triton_local.install import CONVERTER, SERVER
+from triton_local.interpreter import Python
 from triton_local.runtime import Image
 from triton_operator.names import API_VERSION, KIND
 from triton_plugin.__main__ import main

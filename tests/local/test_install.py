@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from triton_local import install
-from triton_local.install import CONVERTER, ENVIRONMENT, RECIPE, SERVER, Installation, InstallError, Python, python
+from triton_local import install, interpreter
+from triton_local.install import CONVERTER, ENVIRONMENT, RECIPE, SERVER, Installation
+from triton_local.interpreter import InstallError, Python, python
 
 OWN = Python(
     executable=Path("/usr/bin/python3"),
@@ -40,7 +41,9 @@ def test_this_interpreter_says_what_it_is(tmp_path: Path, monkeypatch: pytest.Mo
     # Not every interpreter that tests run on has its library.
     library = tmp_path / "libpython.so"
     library.touch()
-    monkeypatch.setattr(install, "_FACTS", install._FACTS.replace("library = ", f"library = {str(library)!r} or "))
+    monkeypatch.setattr(
+        interpreter, "_FACTS", interpreter._FACTS.replace("library = ", f"library = {str(library)!r} or ")
+    )
     found = python(sys.executable)
     assert found.version[:2] == sys.version_info[:2]
     assert found.home == Path(sys.base_prefix)

@@ -18,16 +18,8 @@ from triton_local.boxed import Box
 from triton_local.fields import lacking, on_one_machine
 from triton_local.forwarder import HOST, reserved
 from triton_local.images import Images
-from triton_local.install import (
-    CONVERTER,
-    ENVIRONMENT,
-    SERVER,
-    TENSORFLOW,
-    Installation,
-    InstallError,
-    Python,
-    python,
-)
+from triton_local.install import CONVERTER, ENVIRONMENT, SERVER, TENSORFLOW, Installation
+from triton_local.interpreter import InstallError, Python, python
 from triton_local.plain import Plain
 from triton_local.runtime import Image, Runtime
 from triton_local.session import OBJECTS, Given, Session, SessionError, ours_alone, session
