@@ -67,10 +67,6 @@ class Session:
         file = self.pods / pod["metadata"]["name"] / f"{container}.log"
         return end_of(file, LOG_BYTES).decode(errors="replace")
 
-    def server_address(self) -> str | None:
-        """The address of the server that the object's Service leads to now; None: none is ready."""
-        return self.machine.services().get(self.objects.key.name)
-
     def settle(self) -> None:
         """Wait for the passes that are due at once."""
         self.engine.rests.wait(SETTLING_SECONDS)

@@ -5,11 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
-import time
-import urllib.error
-import urllib.request
-from _thread import interrupt_main
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -91,25 +86,6 @@ def pods(folder: Path) -> set[str]:
     return {each.name for each in (folder / "digits-check/pods").iterdir()}
 
 
-def asked_and_ended(answers: list[Body]) -> threading.Thread:
-    """Ask the server of the command that runs until it answers, and end that command as Ctrl-C does."""
-
-    def ask() -> None:
-        end = time.monotonic() + PATIENCE_SECONDS
-        while not answers and time.monotonic() < end:
-            time.sleep(0.5)
-            try:
-                with urllib.request.urlopen("http://127.0.0.1:8000/v2/models/digits", timeout=5) as answer:
-                    answers.append(json.loads(answer.read()))
-            except (OSError, urllib.error.URLError):
-                continue
-        interrupt_main()
-
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    return thread
-
-
 def test_an_object_is_checked_and_measured_and_a_second_run_does_nothing_again(check: Check, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     shutil.copy(ROOT / "manifests/samples/digits/digits.onnx", tmp_path / "models")
@@ -133,14 +109,11 @@ def test_an_object_is_checked_and_measured_and_a_second_run_does_nothing_again(c
     assert server.rpartition("-")[0] in status(tmp_path)["serving"]["selector"]
 
 
-@pytest.mark.parametrize("isolation", [(), ("--unboxed",)])
-def test_a_file_that_is_no_model_is_refused_with_the_reason(
-    isolation: tuple[str, ...], check: Check, tmp_path: Path
-) -> None:
+def test_a_file_that_is_no_model_is_refused_with_the_reason(check: Check, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / "models/words.onnx").write_text("not a graph", encoding="utf-8")
     (tmp_path / "object.yaml").write_text(an_object("words.onnx"), encoding="utf-8")
-    assert check("object.yaml", "--claim", "models=models", "--junit", "junit.xml", *isolation) == Exit.STALLED
+    assert check("object.yaml", "--claim", "models=models", "--junit", "junit.xml") == Exit.STALLED
     (ready,) = [each for each in status(tmp_path)["conditions"] if each["type"] == "Ready"]
     assert "words.onnx" in ready["message"]
     failures = re.findall(r"<failure [^>]*>", (tmp_path / "junit.xml").read_text(encoding="utf-8"))
@@ -148,17 +121,7 @@ def test_a_file_that_is_no_model_is_refused_with_the_reason(
     assert all("words.onnx" in each for each in failures)
 
 
-def test_a_model_s_file_is_checked_without_isolation_and_served_where_that_is_asked_for(
-    check: Check, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shutil.copy(ROOT / "manifests/samples/digits/digits.onnx", tmp_path)
-    answers: list[Body] = []
-    asking = asked_and_ended(answers)
-    assert check("digits.onnx", "--unboxed", "--serve") == Exit.OK
-    asking.join()
-    assert [each["inputs"][0]["name"] for each in answers] == ["X"]
-    printed = capsys.readouterr().out
-    assert "until Ctrl-C\n\nTo send a request (zeros stand for real inputs" in printed
-    assert "kubectl port-forward" not in printed
-    assert float(status(tmp_path)["candidates"][0]["maxAbsoluteError"]) < 1e-4
-    assert yaml.safe_load((tmp_path / "digits-check/object.yaml").read_text(encoding="utf-8"))["kind"] == KIND
+def test_an_image_does_not_run_without_isolation(check: Check, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(ROOT / "manifests/samples/digits/digits.onnx", ".")
+    assert check("digits.onnx", "--unboxed", "--image", "mine:1=mine.tar") == Exit.FAILED
+    assert "--image needs isolation" in capsys.readouterr().err

@@ -6,8 +6,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ import yaml
 
 from triton_local.boxed import Box
 from triton_local.fields import lacking, on_one_machine
-from triton_local.forwarder import HOST, reserved
 from triton_local.images import Images
 from triton_local.install import CONVERTER, ENVIRONMENT, SERVER, TENSORFLOW, Installation
 from triton_local.interpreter import InstallError, Python, python
@@ -38,10 +36,8 @@ from triton_plugin.exits import Exit
 from triton_plugin.reading import bounded_yaml
 from triton_plugin.reading.cluster import read_file
 from triton_plugin.reading.job_log import LOGGED_STAGES, JobLog, latest_line
-from triton_plugin.reading.subject import Subject
 from triton_plugin.telling.junit import junit
 from triton_plugin.telling.report.document import report
-from triton_plugin.telling.request import GRPC_PORT, PORT, first_request
 from triton_plugin.telling.watch import Reads, watch
 from triton_plugin.terminal import console, say
 
@@ -56,9 +52,6 @@ OF_DOWNLOADS = {
 """What an installation is told of the way to servers, by the variable that tells this machine's programs."""
 CONFIG_MAP_KEY = re.compile(r"\.?[-\w][-.\w]{0,251}", re.ASCII)
 """A key that an API server takes (IsConfigMapKey in k8s.io/apimachinery)."""
-METRICS_PORT = 8002
-LOOK_SECONDS = 1.0
-"""How often a command that serves looks whether its engine still works."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +63,6 @@ class _Wanted:
     config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     files: Files | None = None
     """The files of the model that the object was written for; None: the user wrote the object."""
-    place: Path | None = None
-    """The folder of these files; None: they are none of a folder."""
 
     @property
     def body(self) -> dict[str, Any]:
@@ -88,6 +79,8 @@ def run(options: argparse.Namespace) -> Exit:
     folder: Path = (options.folder or path.resolve().parent / f"{_name(wanted.body)}-check").resolve()
     if path.is_dir() and folder.is_relative_to(path.resolve()):
         raise CheckError(f"{folder} lies in the folder of the model; name another one by --folder")
+    if options.unboxed and options.image:
+        raise CheckError("--image needs isolation: without it, programs have this machine's own system; use --python")
     try:
         interpreter = python(options.python or _own_python())
         runtime = Plain(str(interpreter.executable)) if options.unboxed else _box(interpreter)
@@ -97,8 +90,8 @@ def run(options: argparse.Namespace) -> Exit:
         raise CheckError(str(error)) from error
 
 
-def _written(folder: Path, wanted: _Wanted, options: argparse.Namespace) -> Subject:
-    """Write what is to be read of the outcome, and return the object. Raises SubjectError, OSError."""
+def _write(folder: Path, wanted: _Wanted, options: argparse.Namespace) -> None:
+    """Write what is to be read of the outcome, and say where it is. Raises SubjectError, OSError."""
     if wanted.files is not None:
         (folder / OBJECT).write_text(wanted.text, encoding="utf-8")
     subject = read_file(str(folder / OBJECTS))
@@ -106,22 +99,10 @@ def _written(folder: Path, wanted: _Wanted, options: argparse.Namespace) -> Subj
     if options.junit is not None:
         options.junit.write_text(junit(subject), encoding="utf-8")
     say(f"\nThe report is {folder / REPORT}; explain, history and compare read {folder / OBJECTS}")
-    return subject
-
-
-def _serve(work: Session, subject: Subject, folder: Path | None, let_in: Callable[..., None]) -> None:
-    """Lead clients to the server until Ctrl-C. Raises RuntimeError if the engine ends by a fault of its own."""
-    let_in(work.server_address)
-    say(f"\nServing on {HOST}: ports {PORT} (HTTP), {GRPC_PORT} (gRPC) and {METRICS_PORT} (metrics), until Ctrl-C")
-    say(f"\n{first_request(subject, folder)}")
-    with suppress(KeyboardInterrupt):
-        while True:
-            work.body()
-            time.sleep(LOOK_SECONDS)
 
 
 def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtime, options: argparse.Namespace) -> Exit:
-    """Work on the object until there is an outcome, and show how far it is; then serve it, if that is asked for.
+    """Work on the object until there is an outcome, and show how far it is.
 
     Raises CheckError, SessionError, InstallError, OSError.
     """
@@ -158,14 +139,11 @@ def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtim
     for each in (settings.converter_image, settings.server_image):
         image(each)
     desired = {**body, "spec": spec, "metadata": metadata | annotations}
-    ports = reserved(PORT, GRPC_PORT, METRICS_PORT) if options.serve else nullcontext(print)
-    with ports as let_in, session(folder.absolute(), desired, given, image, settings, runtime) as work:
+    with session(folder.absolute(), desired, given, image, settings, runtime) as work:
         reads = Reads(work.body, lambda: _log(work), lambda: work.objects.find("ConfigMap", names.results(name)))
         status = watch(reads, console(), time.monotonic, time.sleep, options.timeout)
         work.settle()
-        subject = _written(folder, wanted, options)
-        if options.serve and status == Exit.OK:
-            _serve(work, subject, wanted.place, let_in)
+        _write(folder, wanted, options)
     return status
 
 
@@ -258,10 +236,8 @@ def _drafted(path: Path, options: argparse.Namespace) -> _Wanted:
     wanted = replace(object_options(options), name=name, source=f"pvc://{CLAIM}/{name}")
     for each in (*notices(folder), *misspelled(folder, wanted), *undemanded(folder, wanted)):
         say(each, sys.stderr)
-    files, place = collect(path), path.resolve() if path.is_dir() else None
-    return _Wanted(
-        complete_yaml(folder, replace(wanted, sha256=digest(files.files, lambda _: None))), files=files, place=place
-    )
+    files = collect(path)
+    return _Wanted(complete_yaml(folder, replace(wanted, sha256=digest(files.files, lambda _: None))), files=files)
 
 
 def _claim(claim: Path, name: str, files: Files) -> Path:

@@ -23,19 +23,20 @@ RETRY = "--retry 9 --retry-connrefused"
 
 
 def first_request(subject: Subject, folder: Path | None = None) -> str:
-    """Return commands for a shell: forward the Service's port, then ask. `check --serve` forwards it by itself.
+    """Return commands for a shell: forward the Service's port, then ask.
 
     ``folder``: the model's files on this machine; None: they are not here. The request is the first sample of the
     dataloader in them, if that needs no argument; otherwise zeros stand for real inputs. Inputs too long for a command
     line are sent from Python, and so is what JSON does not hold: FP16.
     """
     url = quote(f"http://localhost:{PORT}/v2/models/{subject.served_name}")
-    forward, by_grpc = _forwarding(subject, PORT, "  "), f"\n\n{_forwarding(subject, GRPC_PORT, '')}"
+    forward = f"kubectl port-forward {subject.place} {quote(f'service/{subject.name}')}"
     signature = subject.status.signature
     if signature is None or signature.omitted or not signature.inputs:
-        return f"To ask which inputs a request needs:\n{forward}  curl {RETRY} {url}"
+        return f"To ask which inputs a request needs:\n  {forward} {PORT} &\n  curl {RETRY} {url}"
     rows = signature.max_batch_size
     most = f"; a request may have up to {rows} rows" if rows > 1 else ""
+    by_grpc = f"\n\n{forward} {GRPC_PORT} &\n"
     if folder is not None and (loader := _loader(subject, folder)) is not None:
         script = _script(subject.served_name, signature, _sample(signature, folder, loader), SAMPLE_LABELS)
         return f"To send the first sample of {loader}, where what it imports is installed{most}:{by_grpc}{script}"
@@ -48,14 +49,7 @@ def first_request(subject: Subject, folder: Path | None = None) -> str:
         return f"To send a request from Python (zeros stand for real inputs{why}{most}):{by_grpc}{script}"
     body = _body(signature, shapes)
     curl = f"curl {RETRY} {url}/infer --data {quote(body)}"
-    return f"To send a request (zeros stand for real inputs{most}):\n{forward}  {curl}"
-
-
-def _forwarding(subject: Subject, port: int, indent: str) -> str:
-    """Return the line of a shell that forwards a port of the Service; empty if that is done already."""
-    if subject.is_local:
-        return ""
-    return f"{indent}kubectl port-forward {subject.place} {quote(f'service/{subject.name}')} {port} &\n"
+    return f"To send a request (zeros stand for real inputs{most}):\n  {forward} {PORT} &\n  {curl}"
 
 
 def _loader(subject: Subject, folder: Path) -> str | None:
