@@ -29,8 +29,8 @@ def time(text: str) -> float:
 
 
 def named_path(text: str) -> tuple[str, Path]:
-    """Return the parts of NAME=PATH; raises ArgumentTypeError for anything else."""
+    """Return the parts of NAME=PATH, the path absolute; raises ArgumentTypeError for anything else."""
     name, _, path = text.partition("=")
     if not name or not path:
         raise ArgumentTypeError(f"{text!r} is not NAME=PATH")
-    return name, Path(path)
+    return name, Path(path).absolute()

@@ -17,20 +17,20 @@ PATIENCE_SECONDS = 60.0
 
 
 @contextmanager
-def orphans_come_here() -> Iterator[None]:
-    """Be the parent of what is left, until the block ends."""
+def orphans_come_here() -> Iterator[frozenset[int]]:
+    """Be the parent of what is left, until the block ends; yields the pids of this process's children before."""
     prctl = ctypes.CDLL(None).prctl
     prctl(TAKES_ORPHANS, 1, 0, 0, 0)
     try:
-        yield
+        yield frozenset(children())
     finally:
         prctl(TAKES_ORPHANS, 0, 0, 0, 0)
 
 
-def left() -> list[str]:
-    """The processes that are still there a while after their engine has ended."""
+def left(others: frozenset[int]) -> list[str]:
+    """The processes that are still there a while after their engine has ended. ``others``: of other tests."""
     end = time.monotonic() + PATIENCE_SECONDS
-    while pids := children():
+    while pids := [each for each in children() if each not in others]:
         for pid in pids:
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)

@@ -40,7 +40,7 @@ def test_a_pod_ends_with_its_engine_however_far_it_is(runtime: str, tmp_path: Pa
         folder = tmp_path / str(number)
         folder.mkdir()
         argv = [sys.executable, "-m", "tests.local.starting", str(folder), runtime]
-        with orphans_come_here():
+        with orphans_come_here() as others:
             with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE) as engine, killed_at_the_end(engine):
                 assert engine.stdout is not None
                 assert engine.stdout.readline() == b"starts\n"
@@ -48,5 +48,5 @@ def test_a_pod_ends_with_its_engine_however_far_it_is(runtime: str, tmp_path: Pa
                 if number == STARTS - 1:
                     wait_for_programs(engine.pid)
                 time.sleep(chance.uniform(0, 0.5))
-            assert left() == [], f"seed {SEED}"
+            assert left(others) == [], f"seed {SEED}"
     fault(f"the engine is killed while a pod starts: {runtime}", STARTS, "no process is left")

@@ -18,11 +18,14 @@ ROOT = Path(__file__).parents[2]
 def test_what_a_session_works_on_is_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Path] = []
 
-    def checked(folder: Path, _: Any, options: argparse.Namespace) -> Exit:
+    def checked(folder: Path, *others: Any) -> Exit:
+        options: argparse.Namespace = others[-1]
         seen.extend([folder, *(each for _, each in (*options.claim, *options.secret))])
         raise SessionError("it was seen")
 
     monkeypatch.setattr(check, "_checked", checked)
+    monkeypatch.setattr(check, "python", lambda _: None)
+    monkeypatch.setattr(check, "_box", lambda _: None)
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "manifests/samples/digits/digits.onnx", tmp_path)
     words = ("check", "digits.onnx", "--folder", "kept", "--claim", "models=models", "--secret", "bucket=keys")

@@ -120,10 +120,9 @@ def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtim
     if options.python is not None:
         body["spec"].setdefault("conversion", {}).setdefault("image", ENVIRONMENT)
         pinned[ENVIRONMENT] = installation.name(ENVIRONMENT)
-    claims, secrets = ({each: path.absolute() for each, path in given} for given in (options.claim, options.secret))
-    given = Given(claims, wanted.config_maps, secrets, pinned)
+    given = Given(dict(options.claim), wanted.config_maps, dict(options.secret), pinned)
     if wanted.files is not None:
-        given.claims[CLAIM] = _claim(folder.absolute() / "model", name, wanted.files)
+        given.claims[CLAIM] = _claim(folder / "model", name, wanted.files)
     spec, said = on_one_machine(body["spec"], given)
     for line in (*said, "Limits of memory and CPU have no effect: nothing enforces them here"):
         say(line, sys.stderr)
@@ -139,7 +138,7 @@ def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtim
     for each in (settings.converter_image, settings.server_image):
         image(each)
     desired = {**body, "spec": spec, "metadata": metadata | annotations}
-    with session(folder.absolute(), desired, given, image, settings, runtime) as work:
+    with session(folder, desired, given, image, settings, runtime) as work:
         reads = Reads(work.body, lambda: _log(work), lambda: work.objects.find("ConfigMap", names.results(name)))
         status = watch(reads, console(), time.monotonic, time.sleep, options.timeout)
         work.settle()
