@@ -44,6 +44,7 @@ PIVOT_ROOT, SECCOMP, MOUNT_SETATTR = 155, 317, 442
 DETACH = 2
 FLAGS, SET_FLAGS, UP = 0x8913, 0x8914, 1
 NOT_STARTED = 128
+"""The exit code of a program that could not be started, as container runtimes report it."""
 START_SECONDS = 10.0
 """How long a container may take until its first process is known."""
 DEVICES = ("null", "zero", "full", "random", "urandom")
@@ -332,8 +333,12 @@ def passed_on(child: int) -> int:
     while True:
         pid, status = os.wait()
         if pid == child:
-            code = os.waitstatus_to_exitcode(status)
-            return 128 - code if code < 0 else code
+            return exit_code(os.waitstatus_to_exitcode(status))
+
+
+def exit_code(status: int) -> int:
+    """The exit code as a kubelet reports it: a signal is 128 and its number."""
+    return 128 - status if status < 0 else status
 
 
 def signalled(child: int, number: int) -> None:

@@ -4,7 +4,7 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -24,12 +24,8 @@ RETRY_SECONDS = 5.0
 """The pause after a pass that failed."""
 ADDRESSES = 2**16 - 2
 """How many addresses 127.77.0.0/16 has; a pod has one of its own."""
-
-
 MEASURING = ("profile", "search", "measure")
 """The stages whose figures another load would change."""
-ENDED = ("Succeeded", "Failed")
-"""The phases of a pod that has ended."""
 
 
 class Machine:
@@ -57,23 +53,8 @@ class Machine:
                 self._job(body)
             else:
                 self._deployment(body)
-        if not any(_measures(pod) for pod in self._objects.of_kind("Pod") if pod["status"].get("phase") not in ENDED):
+        if not any(pod.is_alive() and _measures(pod.labels) for _, pod in self._pods.values()):
             self._measuring.give()
-
-    def services(self) -> Mapping[str, str]:
-        """The address of a ready pod of each Service that has one, by the Service's name."""
-        found = {}
-        for service in self._objects.of_kind("Service"):
-            for address in self.addresses(service):
-                found[service["metadata"]["name"]] = address
-        return found
-
-    def addresses(self, service: Body) -> Iterator[str]:
-        """Yield the addresses of the ready pods that a Service leads to."""
-        wanted = service["spec"].get("selector", {}).items()
-        for pod in self._objects.of_kind("Pod"):
-            if wanted <= pod["metadata"]["labels"].items() and controllers.is_ready(pod):
-                yield pod["status"]["podIP"]
 
     def close(self) -> None:
         """End all pods, and wait for them."""
@@ -94,7 +75,7 @@ class Machine:
             self._start(job)
 
     def _may_start(self, job: Body) -> bool:
-        return not _measures(job["spec"]["template"]) or self._measuring.take()
+        return not _measures(job["spec"]["template"]["metadata"]["labels"]) or self._measuring.take()
 
     def _deployment(self, deployment: Body) -> None:
         pods = self._of(deployment)
@@ -124,8 +105,19 @@ class Machine:
         self._objects.remove("Pod", name)
 
 
-def _measures(pod: Body) -> bool:
-    return pod["metadata"]["labels"].get(names.STAGE_LABEL) in MEASURING
+def services(objects: Objects) -> Mapping[str, str]:
+    """The address of a ready pod of each Service that has one, by the Service's name."""
+    ready = [pod for pod in objects.of_kind("Pod") if controllers.is_ready(pod)]
+    return {
+        service["metadata"]["name"]: pod["status"]["podIP"]
+        for service in objects.of_kind("Service")
+        for pod in ready
+        if service["spec"].get("selector", {}).items() <= pod["metadata"]["labels"].items()
+    }
+
+
+def _measures(labels: Mapping[str, str]) -> bool:
+    return labels.get(names.STAGE_LABEL) in MEASURING
 
 
 class Engine(threading.Thread):

@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -34,18 +35,8 @@ NUMPY_2 = (3, 12)
 NEWER_GLIBC = (2, 38)
 """The least glibc of the perf_analyzer of the converters' lock."""
 SYSTEM = (
-    *(
-        "/usr",
-        "/bin",
-        "/sbin",
-        "/lib",
-        "/lib64",
-        "/etc/ssl/certs",
-        "/etc/ssl/openssl.cnf",
-        "/etc/ld.so.cache",
-        "/etc/alternatives",
-    ),
-    *("/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/resolv.conf"),
+    *("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ld.so.cache"),
+    *("/etc/alternatives", "/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/resolv.conf"),
 )
 """What a container sees of this machine."""
 VENV, TRITONSERVER, CONVERTERS = "/opt/venv", "/opt/tritonserver", "/opt/triton-operator/converters"
@@ -90,73 +81,56 @@ class Installation:
 
         Raises InstallError, OSError.
         """
-        match name.partition("@")[0]:
-            case repository if name != self.name(repository):
-                return None
-            case "triton-operator.local/tritonserver":
-                return self._server(name)
-            case "triton-operator.local/converter":
-                return self._converter(name, self._part("base") / "venv")
-            case "triton-operator.local/converter-tensorflow":
-                return self._converter(name, self._part("tensorflow") / "venv")
-            case "triton-operator.local/python":
-                return self._environment(name)
-        return None
+        repository = name.partition("@")[0]
+        made = {
+            SERVER: self._server,
+            CONVERTER: lambda: self._converter("base"),
+            TENSORFLOW: lambda: self._converter("tensorflow"),
+            ENVIRONMENT: self._environment,
+        }.get(repository)
+        return replace(made(), id=name) if made is not None and name == self.name(repository) else None
 
-    def _environment(self, name: str) -> Image:
+    def _environment(self) -> Image:
         """The user's own environment; the operator puts the converters beside it, as into any image of a user's."""
-        return Image(
-            id=name,
-            mounts=tuple(self._system()),
-            links=_links(),
-            environment=VARIABLES | {"PATH": f"{self._python.prefix}/bin:{PATH}", "USER": "converter"},
-            entrypoint=("python3", "-m", "triton_converters"),
-            directory="/tmp",  # noqa: S108 - a folder of the container's own
-        )
+        return self._of_converters((), PATH=f"{self._python.prefix}/bin:{PATH}")
 
-    def _converter(self, name: str, venv: Path) -> Image:
+    def _converter(self, part: str) -> Image:
         code = Path(triton_converters.__file__).parent
+        own = (Mount(self._part(part) / "venv", VENV, True), Mount(code, f"{CONVERTERS}/{code.name}", True))
+        places = {"PATH": f"{VENV}/bin:{PATH}", "LD_LIBRARY_PATH": f"{VENV}/perf", "PYTHONPATH": CONVERTERS}
+        return self._of_converters(own, **places)
+
+    def _of_converters(self, own: tuple[Mount, ...], **variables: str) -> Image:
         return Image(
-            id=name,
-            mounts=(*self._system(), Mount(venv, VENV, True), Mount(code, f"{CONVERTERS}/{code.name}", True)),
+            id="",
+            mounts=(*self._system(), *own),
             links=_links(),
-            environment=VARIABLES
-            | {
-                "PATH": f"{VENV}/bin:{PATH}",
-                "LD_LIBRARY_PATH": f"{VENV}/perf",
-                "PYTHONPATH": CONVERTERS,
-                "USER": "converter",
-            },
+            environment=VARIABLES | variables | {"USER": "converter"},
             entrypoint=("python3", "-m", "triton_converters"),
             directory="/tmp",  # noqa: S108 - a folder of the container's own
         )
 
-    def _server(self, name: str) -> Image:
+    def _server(self) -> Image:
+        path = f"{TRITONSERVER}/bin:{TRITONSERVER}/venv/bin:{PATH}"
         return Image(
-            id=name,
+            id="",
             mounts=(*self._system(), Mount(self._part("base") / "tritonserver", TRITONSERVER, read_only=True)),
             links=_links(),
-            environment=VARIABLES
-            | {
-                "PATH": f"{TRITONSERVER}/bin:{TRITONSERVER}/venv/bin:{PATH}",
-                "LD_LIBRARY_PATH": f"{TRITONSERVER}/lib",
-                "USER": "triton-server",
-            },
+            environment=VARIABLES | {"PATH": path, "LD_LIBRARY_PATH": f"{TRITONSERVER}/lib", "USER": "triton-server"},
             entrypoint=(f"{TRITONSERVER}/start.sh",),
             directory=TRITONSERVER,
         )
 
     def _system(self) -> Iterator[Mount]:
-        for path in map(Path, SYSTEM):
-            if path.exists() and not path.is_symlink():
-                yield Mount(path, str(path), read_only=True)
-        # A link, where a program of the system writes the file.
-        if (resolver := Path("/etc/resolv.conf")).is_symlink() and resolver.exists():
-            yield Mount(resolver.resolve(), str(resolver), read_only=True)
+        links = _links()
+        for path in SYSTEM:
+            if path not in links and Path(path).exists():
+                # What is a link, such as /etc/resolv.conf on some systems, is shown as what it leads to.
+                yield Mount(Path(path).resolve(), path, read_only=True)
         own = (self._python.home, *([self._python.prefix] if self._has_packages else []))
-        for path in dict.fromkeys(own):
-            if not path.is_relative_to("/usr"):
-                yield Mount(path, str(path), read_only=True)
+        for folder in dict.fromkeys(own):
+            if not folder.is_relative_to("/usr"):
+                yield Mount(folder, str(folder), read_only=True)
 
     @cached_property
     def _recipe(self) -> str:
@@ -215,7 +189,7 @@ def _base(folder: Path, interpreter: Python) -> None:
             each.result()
     (own,) = venv.glob("lib/python3*/site-packages")
     for name in ("onnxruntime", *(("numpy", "numpy.libs") if has_numpy_2 else ())):
-        shutil.copytree(own / name, site / name, copy_function=_shared)
+        shutil.copytree(own / name, site / name, copy_function=share)
     _arrange_server(folder / "tritonserver", interpreter)
     _arrange_client(venv, folder / "tritonserver/lib", older)
     shutil.rmtree(older, ignore_errors=True)
@@ -267,8 +241,8 @@ def _without(package: str, lock: str) -> str:
     return "".join(each for each in packages if not each.startswith(f"{package}=="))
 
 
-def _shared(source: str, target: str) -> None:
-    """Have two parts share a file, where the file system can. Raises OSError."""
+def share(source: str | Path, target: str | Path) -> None:
+    """Have two places share a file, or copy it where the file system cannot. Raises OSError."""
     try:
         os.link(source, target)
     except OSError:

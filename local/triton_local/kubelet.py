@@ -11,18 +11,19 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from triton_local.box import END_AT_ONCE
+from triton_local.box import END_AT_ONCE, NOT_STARTED, exit_code
 from triton_local.objects import Objects, now_text
 from triton_local.probes import Probes
-from triton_local.runtime import Image, Mount, Network, Program, Runtime, Sandbox
+from triton_local.runtime import TERMINATION_LOG, Image, Mount, Network, Program, Runtime, Sandbox
 from triton_local.status import GROUPS, PodStatus
 from triton_local.volumes import Storage, Volumes
 from triton_operator import names
 from triton_operator.names import Body
 from triton_operator.observed.pod import SERVER
+from triton_operator.resources.private_server import LOOPBACK
 
 LOOK_SECONDS = 0.05
 """How often the end of a process is looked for."""
@@ -38,13 +39,10 @@ LOG_LINES = 80
 """The end of the log that FallbackToLogsOnError takes for a message."""
 VARIABLE = re.compile(r"\$(?:\$|\(([^)]*)\))")
 """What Kubernetes replaces in arguments and variables: $(NAME), and $$, which stands for $."""
-NOT_STARTED = 128
-"""The exit code of a program that could not be started, as container runtimes report it."""
 GRACE_SECONDS = 30
 """How long a container may take to end, where the spec says nothing."""
 OF_EVERY_NODE = frozenset({"cpu", "memory", "ephemeral-storage"})
 """The resources that are no GPUs."""
-TERMINATION_LOG = "/dev/termination-log"
 ASKING = ("measure", "snapshot")
 """The stages whose Jobs ask a server in another pod."""
 
@@ -235,9 +233,8 @@ class Pod(threading.Thread):
             self._status.of(name, state={"waiting": {"reason": waits, "message": str(error)}})
             self._wait_for_the_end()
             return NOT_STARTED
-        message = program.place / "termination-log"
-        message.unlink(missing_ok=True)
-        message.touch()
+        program.last_words.unlink(missing_ok=True)
+        program.last_words.touch()
         printed = program.log.stat().st_size if program.log.exists() else 0
         program.failure.unlink(missing_ok=True)
         self._status.runs(name, began, image.id)
@@ -272,7 +269,7 @@ class Pod(threading.Thread):
         place.mkdir(exist_ok=True)
         hosts = place / "hosts"
         # Servers share a network, and each is at home at its own address, for its probe too.
-        own = self._address if self._runs_for_good else "127.0.0.1"
+        own = self._address if self._runs_for_good else LOOPBACK
         names_of = {"localhost": own, **self._node.hosts()}
         hosts.write_text("".join(f"{address} {host}\n" for host, address in names_of.items()), encoding="utf-8")
         gpu = bool(container.get("resources", {}).get("limits", {}).keys() - OF_EVERY_NODE)
@@ -285,21 +282,18 @@ class Pod(threading.Thread):
             environment["CUDA_VISIBLE_DEVICES"] = ""
         if self._runs_for_good and container["name"] == SERVER:
             arguments += [f"--{each}-address={self._address}" for each in ("http", "grpc", "metrics")]
-        return Program(
+        program = Program(
             name=container["name"],
             image=image,
             argv=(*(command or image.entrypoint), *arguments),
             environment={"HOSTNAME": self.name, "HOME": "/", **image.environment, **environment},
             directory=container.get("workingDir") or image.directory,
-            mounts=(
-                Mount(place / "termination-log", TERMINATION_LOG, read_only=False),
-                Mount(hosts, "/etc/hosts", read_only=True),
-                *volumes.mounts(container),
-            ),
+            mounts=(Mount(hosts, "/etc/hosts", read_only=True), *volumes.mounts(container)),
             place=place,
             log=self._folder / f"{container['name']}.log",
             gpu=gpu,
         )
+        return replace(program, mounts=(Mount(program.last_words, TERMINATION_LOG, read_only=False), *program.mounts))
 
     def _value(self, variable: Body) -> str:
         """The value of a variable of the environment. The operator names no other field of the pod than its uid."""
@@ -307,7 +301,7 @@ class Pod(threading.Thread):
 
     def _last_words(self, container: Body, program: Program, code: int, printed: int) -> str:
         """The container's termination message. ``printed``: how long its log was when it started."""
-        words = end_of(program.place / "termination-log", LAST_WORDS_BYTES)
+        words = end_of(program.last_words, LAST_WORDS_BYTES)
         if not words and code and container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
             lines = end_of(program.log, LOG_BYTES, printed).splitlines(keepends=True)
             words = b"".join(lines[-LOG_LINES:])
@@ -326,11 +320,6 @@ def end_of(file: Path, count: int, since: int = 0) -> bytes:
             return opened.read(count)
     except OSError:
         return b""
-
-
-def exit_code(status: int) -> int:
-    """The exit code as a kubelet reports it: a signal is 128 and its number."""
-    return 128 - status if status < 0 else status
 
 
 def _terminated(code: int, reason: str, words: str, began: str) -> Body:

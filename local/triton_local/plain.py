@@ -13,14 +13,13 @@ from pathlib import Path
 
 from triton_local.box import answers
 from triton_local.boxed import BOX
-from triton_local.runtime import Mount, Network, Program
+from triton_local.runtime import TERMINATION_LOG, Mount, Network, Program
+from triton_operator.resources.private_server import LOOPBACK
 
 MACHINES_OWN = frozenset({"usr", "bin", "sbin", "lib", "lib64", "etc", "tmp", "dev", "proc", "sys", "home", "root"})
 """Folders at the root that every program has at their own paths."""
 MOUNTS = "TRITON_MOUNTS"
 """The variable by which the Jobs' programs learn where their mounts lie; contract/layout.py reads it."""
-TERMINATION_LOG = "/dev/termination-log"
-LOOPBACK = "127.0.0.1"
 START = "/opt/tritonserver/start.sh"
 """The script that empties the pod's /dev/shm, which is the machine's here."""
 
@@ -83,7 +82,7 @@ class _Told:
     def __init__(self, root: Path, address: str, program: Program) -> None:
         self._root = root
         self._addresses = {**_hosts(program.mounts), "localhost": address, LOOPBACK: address}
-        self._last_words = str(program.place / "termination-log")
+        self._last_words = str(program.last_words)
         names = "|".join(sorted(re.escape(each.name) for each in root.iterdir()))
         # Not within a longer path, as /a/opt.
         self._path = re.compile(rf"(?<![\w./-])/({names})(?=[/\":,\s]|$)")

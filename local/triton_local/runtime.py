@@ -7,6 +7,9 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Protocol
 
+TERMINATION_LOG = "/dev/termination-log"
+"""Where a container finds its file of last words."""
+
 
 @dataclass(frozen=True)
 class Mount:
@@ -50,6 +53,11 @@ class Program:
     """The file that takes what it prints."""
     gpu: bool
     """Whether the program has this machine's GPUs."""
+
+    @property
+    def last_words(self) -> Path:
+        """The file that takes the termination message."""
+        return self.place / "termination-log"
 
     @property
     def failure(self) -> Path:

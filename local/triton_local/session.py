@@ -1,14 +1,14 @@
 """One TritonDeployment in a folder of this machine, from the start of its engine to the end of its last process."""
 
-import fcntl
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
-from triton_local.engine import Engine, Machine
+from triton_local.engine import Engine, Machine, services
 from triton_local.kubelet import Node, end_of
 from triton_local.objects import Objects
 from triton_local.runtime import Image, Runtime
@@ -50,7 +50,6 @@ class Session:
     """The engine at work, and what can be asked of it."""
 
     objects: Objects
-    machine: Machine
     engine: Engine
     pods: Path
 
@@ -62,9 +61,9 @@ class Session:
 
     def log(self, pod: Body) -> str:
         """What the container of a pod that is to be shown has printed; empty: nothing yet."""
-        labels = pod["metadata"]["labels"]
-        container = pod["metadata"].get("annotations", {}).get(names.LOGGED_CONTAINER, labels[names.STAGE_LABEL])
-        file = self.pods / pod["metadata"]["name"] / f"{container}.log"
+        metadata = pod["metadata"]
+        container = names.logged_container(metadata["labels"], metadata.get("annotations"))
+        file = self.pods / metadata["name"] / f"{container}.log"
         return end_of(file, LOG_BYTES).decode(errors="replace")
 
     def settle(self) -> None:
@@ -87,15 +86,11 @@ def session(
     for each in pods.iterdir() if pods.exists() else ():
         remove_memory(each.name)
 
-    def hosts() -> Mapping[str, str]:
-        return machine.services()
-
-    node = Node(settings.machine, pods, runtime, storage, image, hosts)
-    machine = Machine(node, objects, _turn())
-    engine = Engine(objects, machine, settings)
+    node = Node(settings.machine, pods, runtime, storage, image, partial(services, objects))
+    engine = Engine(objects, Machine(node, objects, _turn()), settings)
     engine.start()
     try:
-        yield Session(objects, machine, engine, pods)
+        yield Session(objects, engine, pods)
     finally:
         engine.stop()
 
@@ -122,12 +117,13 @@ def ours_alone(folder: Path, register: Path) -> Iterator[None]:
             f"{folder} holds what this command of yours has not written on this machine, so nothing of it was read;"
             " move it away, or name another folder by --folder"
         )
-    with (folder / "lock").open("w") as opened:
-        try:
-            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise SessionError(f"another command works in {folder}; wait for it, or name another folder") from error
+    turn = Turn(folder / "lock")
+    if not turn.take():
+        raise SessionError(f"another command works in {folder}; wait for it, or name another folder")
+    try:
         yield
+    finally:
+        turn.give()
 
 
 def _turn() -> Turn:

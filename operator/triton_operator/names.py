@@ -7,7 +7,7 @@ whole template: a Job with more memory is another Job, and so a retry.
 
 import hashlib
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -181,6 +181,11 @@ def claim_owner(claim_name: str) -> str:
     """Name of the TritonDeployment for which the operator makes a claim of that name; empty: it makes none."""
     owner_name = claim_name.removesuffix("-repository")
     return owner_name if claim(owner_name) == claim_name else ""
+
+
+def logged_container(labels: Mapping[str, str], annotations: Mapping[str, str] | None) -> str:
+    """Name of the container of a Job's pod whose log tells how far it is."""
+    return (annotations or {}).get(LOGGED_CONTAINER, labels[STAGE_LABEL])
 
 
 def results(owner_name: str) -> str:

@@ -16,7 +16,7 @@ import yaml
 from triton_local.boxed import Box
 from triton_local.fields import lacking, on_one_machine
 from triton_local.images import Images
-from triton_local.install import CONVERTER, ENVIRONMENT, SERVER, TENSORFLOW, Installation
+from triton_local.install import CONVERTER, ENVIRONMENT, SERVER, TENSORFLOW, Installation, share
 from triton_local.interpreter import InstallError, Python, python
 from triton_local.plain import Plain
 from triton_local.runtime import Image, Runtime
@@ -34,8 +34,8 @@ from triton_plugin.drafting.validation.validate import Loader, deployments
 from triton_plugin.errors import CheckError
 from triton_plugin.exits import Exit
 from triton_plugin.reading import bounded_yaml
-from triton_plugin.reading.cluster import read_file
-from triton_plugin.reading.job_log import LOGGED_STAGES, JobLog, latest_line
+from triton_plugin.reading.job_log import LOGGED_STAGES, JobLog, job_log
+from triton_plugin.reading.subject import Subject, parse
 from triton_plugin.telling.junit import junit
 from triton_plugin.telling.report.document import report
 from triton_plugin.telling.watch import Reads, watch
@@ -58,17 +58,13 @@ CONFIG_MAP_KEY = re.compile(r"\.?[-\w][-.\w]{0,251}", re.ASCII)
 class _Wanted:
     """What is checked."""
 
-    text: str
-    """YAML with one TritonDeployment."""
+    body: dict[str, Any]
+    """The TritonDeployment."""
     config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    text: str = ""
+    """YAML of the object that was written for a model; empty: the user wrote it."""
     files: Files | None = None
-    """The files of the model that the object was written for; None: the user wrote the object."""
-
-    @property
-    def body(self) -> dict[str, Any]:
-        """The object."""
-        (found,) = deployments(self.text)
-        return found
+    """The files of that model."""
 
 
 def run(options: argparse.Namespace) -> Exit:
@@ -90,11 +86,13 @@ def run(options: argparse.Namespace) -> Exit:
         raise CheckError(str(error)) from error
 
 
-def _write(folder: Path, wanted: _Wanted, options: argparse.Namespace) -> None:
-    """Write what is to be read of the outcome, and say where it is. Raises SubjectError, OSError."""
-    if wanted.files is not None:
-        (folder / OBJECT).write_text(wanted.text, encoding="utf-8")
-    subject = read_file(str(folder / OBJECTS))
+def _write(folder: Path, text: str, subject: Subject, options: argparse.Namespace) -> None:
+    """Write what is to be read of the outcome, and say where it is. Raises OSError.
+
+    ``text``: of the object; empty: the user wrote it.
+    """
+    if text:
+        (folder / OBJECT).write_text(text, encoding="utf-8")
     (folder / REPORT).write_text(document(report(subject), "html", None), encoding="utf-8")
     if options.junit is not None:
         options.junit.write_text(junit(subject), encoding="utf-8")
@@ -142,7 +140,8 @@ def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtim
         reads = Reads(work.body, lambda: _log(work), lambda: work.objects.find("ConfigMap", names.results(name)))
         status = watch(reads, console(), time.monotonic, time.sleep, options.timeout)
         work.settle()
-        _write(folder, wanted, options)
+        subject = parse(reads.body(), reads.results())
+    _write(folder, wanted.text, subject, options)
     return status
 
 
@@ -179,19 +178,14 @@ def _settings(installation: Installation) -> Settings:
 
 def _log(work: Session) -> JobLog:
     """The log of the newest Job that has something to show."""
-    pods = [each for each in work.objects.of_kind("Pod") if _stage(each) in LOGGED_STAGES]
+    pods = [each for each in work.objects.of_kind("Pod") if _labels(each).get(names.STAGE_LABEL) in LOGGED_STAGES]
     pod = max(pods, key=lambda each: str(each["metadata"]["creationTimestamp"]), default=None)
-    if pod is None:
-        return JobLog()
-    stage, text = _stage(pod), work.log(pod)
-    candidate = pod["metadata"]["labels"].get(names.CANDIDATE_LABEL, work.objects.key.name)
-    line = latest_line(stage, text)
-    return JobLog(_name(pod), stage, candidate, text, f"{candidate}: {line}" if line else "")
+    return job_log(work.objects.key.name, _name(pod), _labels(pod), work.log(pod)) if pod is not None else JobLog()
 
 
-def _stage(pod: Mapping[str, Any]) -> str:
-    stage: str = pod["metadata"]["labels"].get(names.STAGE_LABEL, "")
-    return stage
+def _labels(pod: Mapping[str, Any]) -> Mapping[str, str]:
+    labels: Mapping[str, str] = pod["metadata"]["labels"]
+    return labels
 
 
 def _name(body: Mapping[str, Any]) -> str:
@@ -215,7 +209,7 @@ def _object_file(path: Path) -> _Wanted:
     maps = [each for each in documents if each.get("kind") == "ConfigMap"]
     if not all(map(_is_config_map, maps)):
         raise CheckError(f"{path} has a ConfigMap that an API server refuses: its name, its keys or its values")
-    return _Wanted(text, {_name(each): each.get("data") or {} for each in maps})
+    return _Wanted(found[0], {_name(each): each.get("data") or {} for each in maps})
 
 
 def _is_config_map(body: Mapping[str, Any]) -> bool:
@@ -236,7 +230,9 @@ def _drafted(path: Path, options: argparse.Namespace) -> _Wanted:
     for each in (*notices(folder), *misspelled(folder, wanted), *undemanded(folder, wanted)):
         say(each, sys.stderr)
     files = collect(path)
-    return _Wanted(complete_yaml(folder, replace(wanted, sha256=digest(files.files, lambda _: None))), files=files)
+    text = complete_yaml(folder, replace(wanted, sha256=digest(files.files, lambda _: None)))
+    (body,) = deployments(text)
+    return _Wanted(body, text=text, files=files)
 
 
 def _claim(claim: Path, name: str, files: Files) -> Path:
@@ -245,8 +241,5 @@ def _claim(claim: Path, name: str, files: Files) -> Path:
     for each in files.files:
         place = claim / name / each.name
         place.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            place.hardlink_to(each.path)
-        except OSError:
-            shutil.copy2(each.path, place)
+        share(each.path, place)
     return claim

@@ -21,7 +21,7 @@ from triton_operator.kube.kinds import CLAIM, SERVICE, TRITON_DEPLOYMENT, ApiKin
 from triton_operator.kube.nesting import shallow
 from triton_plugin.errors import SubjectError, UnreachableError
 from triton_plugin.reading import bounded_yaml
-from triton_plugin.reading.job_log import LOGGED_STAGES, JobLog, latest_line
+from triton_plugin.reading.job_log import LOGGED_STAGES, JobLog, job_log
 from triton_plugin.reading.subject import Subject, parse, parse_saved
 
 TIMEOUT_SECONDS = 20
@@ -169,12 +169,7 @@ class Cluster:
             return JobLog()
         if self._measuring_pod is None:
             return JobLog()
-        labels = self._measuring_pod.labels
-        stage, candidate = labels[names.STAGE_LABEL], labels.get(names.CANDIDATE_LABEL, name)
-        line = latest_line(stage, log)
-        suffix = " through the preview Service" if stage == "measure" else ""
-        words = f"{candidate}{suffix}: {line}" if line else ""
-        return JobLog(self._measuring_pod.name, stage, candidate, log, words)
+        return job_log(name, self._measuring_pod.name, self._measuring_pod.labels, log)
 
     def _newest_pod(self, name: str) -> Any:
         """Return the metadata of the pod that measures for the object; None if there is none."""
@@ -194,7 +189,7 @@ class Cluster:
         answer: Any = self._core.read_namespaced_pod_log(
             pod.name,
             self.namespace,
-            container=(pod.annotations or {}).get(names.LOGGED_CONTAINER, pod.labels[names.STAGE_LABEL]),
+            container=names.logged_container(pod.labels, pod.annotations),
             tail_lines=LOG_LINES,
             _preload_content=False,
             _request_timeout=LOG_TIMEOUT_SECONDS,

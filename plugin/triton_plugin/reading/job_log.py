@@ -1,10 +1,11 @@
 """Reads a Job's progress from its log. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from triton_converters.contract.stages import STAGES
+from triton_operator import names
 from triton_plugin.reading.subject import printable
 
 LOGGED_STAGES = tuple(name for name, stage in STAGES.items() if stage.log_lines)
@@ -59,6 +60,14 @@ class Sweeps:
     def seconds(self) -> float:
         """What all points of the Job take."""
         return sum(self.took) + self.left
+
+
+def job_log(owner: str, pod: str, labels: Mapping[str, str], text: str) -> JobLog:
+    """Return what the log of a pod of an object's Job says."""
+    stage, candidate = labels[names.STAGE_LABEL], labels.get(names.CANDIDATE_LABEL, owner)
+    line = latest_line(stage, text)
+    suffix = " through the preview Service" if stage == "measure" else ""
+    return JobLog(pod, stage, candidate, text, f"{candidate}{suffix}: {line}" if line else "")
 
 
 def latest_line(stage: str, log: str) -> str:
