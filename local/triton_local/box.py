@@ -4,6 +4,8 @@
 loopback device what standard input asks. NETWORK: `own`, `machine`, or the pid of another pod's, whose it shares.
 ``box.py run FILE``: run one container, as the JSON of the file says, in the namespaces of its pod.
 ``box.py exec FILE -- ARGV...``: run a program in the container that was started with the same file.
+``box.py forward POD ADDRESS FD...``: lead clients of listening sockets to the same ports of an address in the network
+of a pod, whose pid it is, until standard input ends. POD 0: the address is the machine's.
 ``box.py trial USER FOLDER``: do once what all of these need, in an empty folder; ends with 1 and the reason where the
 machine refuses it.
 ``box.py plain ENGINE FILE ARGV...``: run a program that is isolated in nothing, but ends with the engine, whose pid it
@@ -23,6 +25,7 @@ import signal
 import socket
 import struct
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -50,6 +53,8 @@ START_SECONDS = 10.0
 DEVICES = ("null", "zero", "full", "random", "urandom")
 END_AT_ONCE = signal.SIGQUIT
 """The signal by which a program that has not ended after SIGTERM is killed, with all that it has started."""
+CHUNK_BYTES = 1 << 16
+"""How much of what clients and servers say is read at a time."""
 LINKS = 40
 """How many symbolic links a path may have, as in Linux."""
 # System calls of x86-64, by arch/x86/entry/syscalls/syscall_64.tbl of Linux 6.18.
@@ -201,6 +206,42 @@ def answers(url: str, timeout: float) -> bool:
             return bool(200 <= answer.status < 400)
     except (OSError, HTTPException):
         return False
+
+
+def forward(pod_pid: int, address: str, descriptors: list[int]) -> int:
+    """Lead clients of listening sockets to the same ports of an address, until standard input ends."""
+    if pod_pid:
+        enter(pod_pid, {"user": NEW_USER, "net": NEW_NET})
+    # A socket stays in the network that it was made in: clients come from one, and are led to another.
+    for each in descriptors:
+        threading.Thread(target=let_in, args=(socket.socket(fileno=each), address), daemon=True).start()
+    sys.stdin.read()
+    return 0
+
+
+def let_in(listening: socket.socket, address: str) -> None:
+    """Lead each client of a listening socket to the same port of an address."""
+    while True:
+        client, _ = listening.accept()
+        threading.Thread(target=lead, args=(client, address), daemon=True).start()
+
+
+def lead(client: socket.socket, address: str) -> None:
+    """Pass on what a client and the server say, until both have said all."""
+    with client, suppress(OSError), socket.create_connection((address, client.getsockname()[1])) as server:
+        answering = threading.Thread(target=pass_on, args=(server, client), daemon=True)
+        answering.start()
+        pass_on(client, server)
+        answering.join()
+
+
+def pass_on(source: socket.socket, target: socket.socket) -> None:
+    """Pass on what one side says, until it has said all or the other is gone."""
+    with suppress(OSError):
+        while data := source.recv(CHUNK_BYTES):
+            target.sendall(data)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_WR)
 
 
 def ends_with(engine: int, number: int = signal.SIGKILL) -> None:
@@ -407,6 +448,8 @@ def main(argv: list[str]) -> int:
         case ["exec", file, "--", *words]:
             spec = json.loads(Path(file).read_text())
             return execute(waited_for(Path(spec["pid_file"])), spec, words)
+        case ["forward", pod_pid, address, *descriptors]:
+            return forward(int(pod_pid), address, [*map(int, descriptors)])
         case ["trial", user, root]:
             return trial(int(user), root)
         case ["plain", engine, file, *words]:

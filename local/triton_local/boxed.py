@@ -7,12 +7,20 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from socket import socket
 from tempfile import TemporaryDirectory
 from typing import IO
 
 from triton_local.runtime import Network, Program
 
 BOX = Path(__file__).with_name("box.py")
+
+
+def forwarder(python: str, pod: int, address: str, listening: Sequence[socket]) -> "subprocess.Popen[bytes]":
+    """Start `box.py forward`. ``pod``: as it has it."""
+    descriptors = [each.fileno() for each in listening]
+    argv = [python, "-I", str(BOX), "forward", str(pod), address, *map(str, descriptors)]
+    return subprocess.Popen(argv, stdin=subprocess.PIPE, env={}, start_new_session=True, pass_fds=descriptors)
 
 
 class BoxSandbox:
@@ -125,6 +133,12 @@ class Box:
             shared = str(others[-1].pid) if others else Network.OWN
             others.append(BoxSandbox(self._python, pod, shared, user, self._left))
             return others[-1]
+
+    def forwarder(self, address: str, listening: Sequence[socket]) -> "subprocess.Popen[bytes]":
+        """Start a program that leads clients to a pod."""
+        with self._lock:
+            pid = next(others[-1].pid for others in self._clusters.values() if others)
+        return forwarder(self._python, pid, address, listening)
 
     def _left(self, sandbox: BoxSandbox) -> None:
         with self._lock:

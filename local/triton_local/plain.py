@@ -10,9 +10,10 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from socket import socket
 
 from triton_local.box import answers
-from triton_local.boxed import BOX
+from triton_local.boxed import BOX, forwarder
 from triton_local.runtime import TERMINATION_LOG, Mount, Network, Program
 from triton_operator.resources.private_server import LOOPBACK
 
@@ -125,3 +126,7 @@ class Plain:
     def sandbox(self, pod: str, user: int, address: str, network: Network) -> PlainSandbox:
         """Return the folder of a pod."""
         return PlainSandbox(self._python, address)
+
+    def forwarder(self, address: str, listening: Sequence[socket]) -> "subprocess.Popen[bytes]":
+        """Start a program that leads clients to an address of this machine."""
+        return forwarder(self._python, 0, address, listening)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from socket import socket
 from subprocess import Popen
 from typing import Protocol
 
@@ -97,3 +98,9 @@ class Runtime(Protocol):
 
     def sandbox(self, pod: str, user: int, address: str, network: Network) -> Sandbox:
         """Return a place for a pod. Raises OSError."""
+
+    def forwarder(self, address: str, listening: Sequence[socket]) -> "Popen[bytes]":
+        """Start a program that leads clients of listening sockets to the same ports of a pod of Network.CLUSTER.
+
+        It ends when its standard input does. Raises OSError.
+        """

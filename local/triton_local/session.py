@@ -1,11 +1,12 @@
 """One TritonDeployment in a folder of this machine, from the start of its engine to the end of its last process."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from socket import socket
 from uuid import uuid4
 
 from triton_local.engine import Engine, Machine, services
@@ -52,6 +53,7 @@ class Session:
     objects: Objects
     engine: Engine
     pods: Path
+    runtime: Runtime
 
     def body(self) -> Body:
         """The TritonDeployment as it is now. Raises RuntimeError if the engine has ended by a fault of its own."""
@@ -65,6 +67,20 @@ class Session:
         container = names.logged_container(metadata["labels"], metadata.get("annotations"))
         file = self.pods / metadata["name"] / f"{container}.log"
         return end_of(file, LOG_BYTES).decode(errors="replace")
+
+    @contextmanager
+    def served(self, bound: Sequence[socket]) -> Iterator[None]:
+        """Lead clients of bound sockets to the server until the block ends. Raises SessionError, OSError."""
+        address = services(self.objects).get(self.objects.key.name)
+        if address is None:
+            raise SessionError("no server is ready; run the same command again, which starts it")
+        for each in bound:
+            each.listen()
+        forwarder = self.runtime.forwarder(address, bound)
+        try:
+            yield
+        finally:
+            forwarder.communicate()
 
     def settle(self) -> None:
         """Wait for the passes that are due at once."""
@@ -90,7 +106,7 @@ def session(
     engine = Engine(objects, Machine(node, objects, _turn()), settings)
     engine.start()
     try:
-        yield Session(objects, engine, pods)
+        yield Session(objects, engine, pods, runtime)
     finally:
         engine.stop()
 

@@ -185,6 +185,11 @@ def _check(parser: Parser) -> None:
         action="store_true",
         help="run programs without isolation, where the machine refuses namespaces: they may do whatever you may",
     )
+    parser.add_argument(
+        "--serve",
+        action="store_true",
+        help="once it is ready, answer requests on ports 8000 (HTTP), 8001 (gRPC) and 8002 of 127.0.0.1, until Ctrl-C",
+    )
     parser.add_argument("--junit", type=Path, metavar="FILE", help="file for the outcome as JUnit's XML")
     _timeout(parser)
 

@@ -221,8 +221,8 @@ def test_the_environment_is_what_the_settings_read() -> None:
         verification="Content",
     )
     assert Settings.from_environment(environment) == expected
-    no_variable = {"ipv6", "machine"}  # The kubelet tells the family of addresses, a check without a cluster its machine.
-    assert len(environment) == len({field.name for field in fields(Settings)} - no_variable)
+    # The kubelet tells the family of addresses, a check without a cluster its machine.
+    assert len(environment) == len({field.name for field in fields(Settings)} - {"ipv6", "machine"})
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,14 @@
 import json
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from _thread import interrupt_main
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,6 +92,25 @@ def pods(folder: Path) -> set[str]:
     return {each.name for each in (folder / "digits-check/pods").iterdir()}
 
 
+def asked_and_ended(answers: list[Body]) -> threading.Thread:
+    """Ask the server of the command that runs until it answers, and end that command as Ctrl-C does."""
+
+    def ask() -> None:
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not answers and time.monotonic() < end:
+            time.sleep(0.5)
+            try:
+                with urllib.request.urlopen("http://127.0.0.1:8000/v2/models/digits", timeout=5) as answer:
+                    answers.append(json.loads(answer.read()))
+            except (OSError, urllib.error.URLError):
+                continue
+        interrupt_main()
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    return thread
+
+
 def test_an_object_is_checked_and_measured_and_a_second_run_does_nothing_again(check: Check, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     shutil.copy(ROOT / "manifests/samples/digits/digits.onnx", tmp_path / "models")
@@ -119,6 +144,32 @@ def test_a_file_that_is_no_model_is_refused_with_the_reason(check: Check, tmp_pa
     failures = re.findall(r"<failure [^>]*>", (tmp_path / "junit.xml").read_text(encoding="utf-8"))
     assert len(failures) > 1
     assert all("words.onnx" in each for each in failures)
+
+
+def test_what_is_ready_is_served_until_the_user_ends_it(
+    check: Check, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "models").mkdir()
+    shutil.copy(ROOT / "manifests/samples/digits/digits.onnx", tmp_path / "models")
+    (tmp_path / "object.yaml").write_text(an_object("digits.onnx"), encoding="utf-8")
+    answers: list[Body] = []
+    asking = asked_and_ended(answers)
+    assert check("object.yaml", "--claim", "models=models", "--serve") == Exit.OK
+    asking.join()
+    assert [each["inputs"][0]["name"] for each in answers] == ["X"]
+    printed = capsys.readouterr().out
+    assert "until Ctrl-C. To send a request (zeros stand for real inputs" in printed
+    assert "kubectl port-forward" not in printed
+
+
+def test_a_port_of_another_program_is_named_before_anything_runs(
+    check: Check, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(ROOT / "manifests/samples/digits/digits.onnx", tmp_path)
+    with socket.create_server(("127.0.0.1", 8001)):
+        assert check("digits.onnx", "--serve") == Exit.FAILED
+    assert "--serve needs port 8001 of 127.0.0.1, which another program has" in capsys.readouterr().err
+    assert not (tmp_path / "digits-check/pods").exists()
 
 
 def test_an_image_does_not_run_without_isolation(check: Check, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from tests.report.subjects import expected, golden
 from triton_plugin.reading.subject import Subject, parse
 from triton_plugin.telling.advice import advice, known
 from triton_plugin.telling.explain import explain
+from triton_plugin.telling.request import first_request
 
 OF_A_CLUSTER = re.compile(
     r"kubectl(?! triton (?:check|validate|explain objects)\b)|Helm|wait an hour|the operator tries"
@@ -55,3 +56,9 @@ def test_what_explains_an_object_names_no_command_of_a_cluster(case: str) -> Non
     text = explain(local(case))
     assert OF_A_CLUSTER.findall(text) == []
     assert ("nothing goes on until you run the same kubectl triton check again" in text) == (case != "ready")
+
+
+def test_a_first_request_goes_to_the_ports_of_the_command_that_serves() -> None:
+    text = first_request(local("ready"))
+    assert "port-forward" not in text
+    assert "http://localhost:8000/v2/models/digits" in text

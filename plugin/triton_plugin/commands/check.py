@@ -4,9 +4,11 @@ import argparse
 import os
 import re
 import shutil
+import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,7 @@ from triton_plugin.reading.job_log import LOGGED_STAGES, JobLog, job_log
 from triton_plugin.reading.subject import Subject, parse
 from triton_plugin.telling.junit import junit
 from triton_plugin.telling.report.document import report
+from triton_plugin.telling.request import first_request
 from triton_plugin.telling.watch import Reads, watch
 from triton_plugin.terminal import console, say
 
@@ -50,6 +53,10 @@ OF_DOWNLOADS = {
     "PIP_INDEX_URL": "SOURCES_PACKAGE_INDEX",
 }
 """What an installation is told of the way to servers, by the variable that tells this machine's programs."""
+HOST, PORTS = "127.0.0.1", (8000, 8001, 8002)
+"""Where --serve answers: the ports that a Service has."""
+LOOK_SECONDS = 1.0
+"""How often a command that serves looks whether its engine still works."""
 CONFIG_MAP_KEY = re.compile(r"\.?[-\w][-.\w]{0,251}", re.ASCII)
 """A key that an API server takes (IsConfigMapKey in k8s.io/apimachinery)."""
 
@@ -136,13 +143,38 @@ def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtim
     for each in (settings.converter_image, settings.server_image):
         image(each)
     desired = {**body, "spec": spec, "metadata": metadata | annotations}
-    with session(folder, desired, given, image, settings, runtime) as work:
+    with _reserved(options.serve) as bound, session(folder, desired, given, image, settings, runtime) as work:
         reads = Reads(work.body, lambda: _log(work), lambda: work.objects.find("ConfigMap", names.results(name)))
         status = watch(reads, console(), time.monotonic, time.sleep, options.timeout)
         work.settle()
         subject = parse(reads.body(), reads.results())
-    _write(folder, wanted.text, subject, options)
+        _write(folder, wanted.text, subject, options)
+        if options.serve and status == Exit.OK:
+            _serve(work, bound, first_request(subject, options.path if options.path.is_dir() else None))
     return status
+
+
+@contextmanager
+def _reserved(is_asked: bool) -> Iterator[Sequence[socket.socket]]:
+    """Have the ports that clients will come to, if they are asked for. Raises CheckError for one that is taken."""
+    with ExitStack() as stack:
+        bound = [stack.enter_context(socket.socket()) for _ in PORTS if is_asked]
+        for each, port in zip(bound, PORTS, strict=False):
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                each.bind((HOST, port))
+            except OSError as error:
+                raise CheckError(f"--serve needs port {port} of {HOST}, which another program has") from error
+        yield bound
+
+
+def _serve(work: Session, bound: Sequence[socket.socket], request: str) -> None:
+    """Lead clients to the server until Ctrl-C. Raises SessionError, RuntimeError if the engine ends by itself."""
+    with work.served(bound), suppress(KeyboardInterrupt):
+        say(f"\nServing on {HOST}, ports {', '.join(map(str, PORTS))}, until Ctrl-C. {request}")
+        while True:
+            work.body()
+            time.sleep(LOOK_SECONDS)
 
 
 def _box(interpreter: Python) -> Box:

@@ -30,13 +30,13 @@ def first_request(subject: Subject, folder: Path | None = None) -> str:
     line are sent from Python, and so is what JSON does not hold: FP16.
     """
     url = quote(f"http://localhost:{PORT}/v2/models/{subject.served_name}")
-    forward = f"kubectl port-forward {subject.place} {quote(f'service/{subject.name}')}"
+    forward = _forwarding(subject, PORT, "  ")
     signature = subject.status.signature
     if signature is None or signature.omitted or not signature.inputs:
-        return f"To ask which inputs a request needs:\n  {forward} {PORT} &\n  curl {RETRY} {url}"
+        return f"To ask which inputs a request needs:\n{forward}  curl {RETRY} {url}"
     rows = signature.max_batch_size
     most = f"; a request may have up to {rows} rows" if rows > 1 else ""
-    by_grpc = f"\n\n{forward} {GRPC_PORT} &\n"
+    by_grpc = f"\n\n{_forwarding(subject, GRPC_PORT)}"
     if folder is not None and (loader := _loader(subject, folder)) is not None:
         script = _script(subject.served_name, signature, _sample(signature, folder, loader), SAMPLE_LABELS)
         return f"To send the first sample of {loader}, where what it imports is installed{most}:{by_grpc}{script}"
@@ -49,7 +49,14 @@ def first_request(subject: Subject, folder: Path | None = None) -> str:
         return f"To send a request from Python (zeros stand for real inputs{why}{most}):{by_grpc}{script}"
     body = _body(signature, shapes)
     curl = f"curl {RETRY} {url}/infer --data {quote(body)}"
-    return f"To send a request (zeros stand for real inputs{most}):\n  {forward} {PORT} &\n  {curl}"
+    return f"To send a request (zeros stand for real inputs{most}):\n{forward}  {curl}"
+
+
+def _forwarding(subject: Subject, port: int, indent: str = "") -> str:
+    """Return the line of a shell that forwards a port of the Service; empty: `check --serve` forwards it."""
+    if subject.is_local:
+        return ""
+    return f"{indent}kubectl port-forward {subject.place} {quote(f'service/{subject.name}')} {port} &\n"
 
 
 def _loader(subject: Subject, folder: Path) -> str | None:
