@@ -4,8 +4,6 @@ import json
 import re
 import shutil
 import socket
-import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -18,55 +16,32 @@ from typing import Any
 import pytest
 import yaml
 
-from triton_local.images import Images
-from triton_local.install import CONVERTER, SERVER
-from triton_local.interpreter import Python
-from triton_local.runtime import Image
+from tests.local.checking import COMMAND, ROOT, built_archives, stand_ins
 from triton_operator.names import API_VERSION, KIND
 from triton_plugin.__main__ import main
 from triton_plugin.exits import Exit
 
 Body = dict[str, Any]
 Check = Callable[..., int]
-ROOT = Path(__file__).parents[2]
 QUICK: Body = {
     "offline": {"batchSizes": [1]},
     "online": {"concurrency": {"start": 1, "end": 1}},
     "measurement": {"mode": "TimeWindows", "interval": "300ms"},
 }
 PATIENCE_SECONDS = 600.0
-UNPACKED = Path("~/.cache/triton-operator/unpacked").expanduser()
 pytestmark = pytest.mark.images
 
 
 @pytest.fixture(scope="module")
 def archives() -> dict[str, Path]:
-    """The archives of the images that installations stand for."""
-    argv = [sys.executable, "-m", "hack.imagebuild", "build", "--json", "converter", "tritonserver-cpu"]
-    built = json.loads(subprocess.run(argv, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
-    by_name = {each["name"]: Path(each["archive"]) for each in built}
-    return {CONVERTER: by_name["converter"], SERVER: by_name["tritonserver-cpu"]}
+    return built_archives()
 
 
 @pytest.fixture
 def check(tmp_path: Path, archives: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Check:
     """Run the command in the test's folder, with the images instead of an installation; return the exit status."""
-    images = Images(UNPACKED)
-
-    class FromImages:
-        def __init__(self, *_: object, has_packages: bool) -> None:
-            assert not has_packages
-
-        def name(self, repository: str) -> str:
-            return images.add(repository, archives.get(repository, archives[CONVERTER]))
-
-        def image(self, name: str) -> Image:
-            return images.image(name)
-
-    own = Path(sys.executable)
-    interpreter = Python(own, Path(sys.base_prefix), Path(sys.prefix), own.parent, (3, 13, 0), own, ())
-    monkeypatch.setattr("triton_plugin.commands.check.Installation", FromImages)
-    monkeypatch.setattr("triton_plugin.commands.check.python", lambda _: interpreter)
+    for name, value in stand_ins(archives).items():
+        monkeypatch.setattr(f"{COMMAND}.{name}", value)
     monkeypatch.chdir(tmp_path)
 
     def run(*words: str) -> int:
