@@ -275,8 +275,8 @@ def _report(parser: Parser) -> None:
         "--file",
         type=Path,
         metavar="FILE",
-        help="file to write; md also writes its plots next to it. With --all or -A also a folder, which then has a"
-        " report of each object too. Default: standard output",
+        help="file to write; md also writes its plots next to it. Or a folder, which gets each form, and tables of the"
+        " sweeps and metrics as CSV; with --all or -A, a report of each object. Default: standard output",
     )
 
 

@@ -1,3 +1,4 @@
+import csv
 import io
 import json
 import os
@@ -13,6 +14,9 @@ from tests.report.subjects import golden
 from triton_plugin.__main__ import main
 from triton_plugin.command_line import COMMANDS
 from triton_plugin.exits import Exit
+from triton_plugin.reading.subject import parse
+from triton_plugin.telling.report.as_csv import metrics_csv
+from triton_plugin.telling.report.document import report
 
 
 @pytest.fixture
@@ -46,15 +50,36 @@ def test_a_report_in_each_form(saved: str, tmp_path: Path, capsys: pytest.Captur
     assert err == ""
 
 
-@pytest.mark.parametrize("name", ["md", "report.pdf"])
 def test_no_file_gets_a_form_that_its_name_does_not_tell(
-    saved: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["report", saved, "--file", str(tmp_path / name)]) == 1
+    file = tmp_path / "report.pdf"
+    assert main(["report", saved, "--file", str(file)]) == 1
     assert "does not end with .html, .md, .csv, .json: say which form it has" in capsys.readouterr().err
-    assert not (tmp_path / name).exists()
-    assert main(["report", saved, "--file", str(tmp_path / name), "-o", "csv"]) == 0
-    assert (tmp_path / name).read_text().startswith("Candidate,")
+    assert not file.exists()
+    assert main(["report", saved, "--file", str(file), "-o", "csv"]) == 0
+    assert file.read_text().startswith("Candidate,")
+
+
+def test_a_folder_gets_each_form_and_the_tables_that_nvidias_readmes_end_with(saved: str, tmp_path: Path) -> None:
+    folder = tmp_path / "outcome"
+    assert main(["report", saved, "--file", str(folder)]) == 0
+    sweeps = ("triton_performance_offline.csv", "triton_performance_online.csv")
+    assert {each.name for each in folder.iterdir()} == {
+        *("report.html", "report.md", "report.json", "plots", "accuracy_metrics.csv", *sweeps),
+    }
+    lines = [[*csv.DictReader((folder / name).open(encoding="utf-8"))] for name in sweeps]
+    assert [{each["Scenario"] for each in found} for found in lines] == [{"Offline"}, {"Online"}]
+    everything = report(parse(*golden("ready")))
+    framework, *served = csv.DictReader((folder / "accuracy_metrics.csv").open(encoding="utf-8"))
+    metric, of_active = everything.accuracy[0].metric, everything.accuracy[0].served
+    assert framework == {"Outputs of": "framework", "Samples": "64", metric: everything.accuracy[0].framework}
+    assert everything.serving is not None
+    assert {each["Outputs of"]: each[metric] for each in served}[everything.serving.candidate] == of_active
+
+
+def test_an_object_without_metrics_has_no_table_of_them() -> None:
+    assert metrics_csv(report(parse(*golden("new-object")))) == ""
 
 
 def test_explain_and_compare(saved: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,11 @@ from triton_plugin.telling.steps import lines
 OFFLINE_HEADINGS = (
     "Precision|Backend Accelerator|Client Batch Size|Inferences/second|P90 Latency|P95 Latency|P99 Latency|Avg Latency"
 )
+COMPONENTS_HEADINGS = (
+    "Client Batch Size|Concurrent client requests|Inferences/second|Client Send|Network+server Send/recv|Server Queue"
+    "|Server Compute Input|Server Compute Infer|Server Compute Output|Client Recv"
+    "|P50 Latency|P90 Latency|P95 Latency|P99 Latency|Avg Latency"
+)
 ONLINE_HEADINGS = (
     "Concurrent client requests|Inferences/second|Client Send|Network+server Send/recv|Server Queue"
     "|Server Compute Input|Server Compute Infer|Server Compute Output|Client Recv"
@@ -205,6 +210,7 @@ def test_markdown_keeps_the_layout_of_nvidias_readmes() -> None:
     ]
     tables = [line.strip("| ").replace(" | ", "|") for line in text.splitlines() if line.startswith("| ")]
     assert OFFLINE_HEADINGS in tables
+    assert COMPONENTS_HEADINGS in tables
     assert ONLINE_HEADINGS in tables
     assert "| Max Batch Size | 8 |" in text
     assert "|![Throughput against batch size](plots/digits-offline-throughput.svg)" in text

@@ -4,6 +4,7 @@ import argparse
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeGuard
 
 from triton_plugin.command_line import REPORT_FORMS
 from triton_plugin.commands.arguments import cluster, subject
@@ -15,12 +16,21 @@ from triton_plugin.telling.report.document import Report, report
 from triton_plugin.terminal import say
 
 INDEX = "index.html"
+OFFLINE_CSV, ONLINE_CSV, METRICS_CSV = (
+    "triton_performance_offline.csv",
+    "triton_performance_online.csv",
+    "accuracy_metrics.csv",
+)
+"""The files that NVIDIA's READMEs end with, by their names there."""
 
 
 def run(options: argparse.Namespace) -> Exit:
     """Write the report. Raises SubjectError, which is a CommandError, and OSError."""
     if options.name is None:
         return _all(options)
+    if options.form is None and _is_folder(options.file):
+        write_folder(report(subject(options, options.name)), options.file)
+        return Exit.OK
     ending = options.file.suffix.removeprefix(".") if options.file else REPORT_FORMS[0]
     form = options.form or ending
     if form not in REPORT_FORMS:
@@ -39,7 +49,7 @@ def _all(options: argparse.Namespace) -> Exit:
     if file is not None and file.suffix not in {"", ".html"} and not file.is_dir():
         raise SubjectError(f"{file} does not end with .html and is no folder: the page of all objects is HTML")
     source = cluster(options)
-    folder = file if file is not None and (file.is_dir() or not file.suffix) else None
+    folder = file if _is_folder(file) else None
     now, rows = datetime.now(UTC), []
     for body in source.deployments(everywhere=options.all_namespaces):
         metadata = body["metadata"]
@@ -53,6 +63,28 @@ def _all(options: argparse.Namespace) -> Exit:
         folder.mkdir(parents=True, exist_ok=True)
     _write(text, folder / INDEX if folder is not None else file)
     return Exit.OK
+
+
+def _is_folder(file: Path | None) -> TypeGuard[Path]:
+    """Whether a path is that of a folder: one that is there, or a name without an ending."""
+    return file is not None and (file.is_dir() or not file.suffix)
+
+
+def write_folder(content: Report, folder: Path) -> None:
+    """Write a report in each form into a folder, and the tables that NVIDIA's READMEs end with. Raises OSError."""
+    from triton_plugin.telling.report.as_csv import as_csv, metrics_csv
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for form in ("html", "md", "json"):
+        _write(document(content, form, folder / f"report.{form}"), folder / f"report.{form}")
+    tables = {
+        OFFLINE_CSV: as_csv(content, ("Offline",)),
+        ONLINE_CSV: as_csv(content, ("Online", "RequestRate")),
+        METRICS_CSV: metrics_csv(content),
+    }
+    for name, text in tables.items():
+        if text:
+            _write(text, folder / name)
 
 
 def _linked(found: Subject, folder: Path | None) -> str:

@@ -92,6 +92,8 @@ ALL = (
 """Every column of every table."""
 OFFLINE = (_PRECISION, _ACCELERATOR, _SHAPE, _BATCH, _THROUGHPUT, _P90, _P95, _P99, _AVERAGE)
 """The columns of NVIDIA's offline tables."""
+OFFLINE_COMPONENTS = (_SHAPE, _BATCH, _CONCURRENCY, _THROUGHPUT, *_COMPONENTS, _P50, _P90, _P95, _P99, _AVERAGE)
+"""The columns of NVIDIA's offline tables of recommenders."""
 ONLINE = (_SHAPE, _CONCURRENCY, _THROUGHPUT, *_COMPONENTS, _P50, _P90, _P95, _P99, _AVERAGE)
 """The columns of NVIDIA's online tables."""
 REQUEST_RATE = tuple(_RATE if each is _CONCURRENCY else each for each in ONLINE)

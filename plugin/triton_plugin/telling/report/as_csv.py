@@ -1,12 +1,12 @@
-"""Writes every measurement, with the column names of NVIDIA's tables."""
+"""Writes every measurement and every metric, with the column names of NVIDIA's tables."""
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from triton_converters.contract.results import SCENARIOS
 from triton_plugin.telling.columns import ALL, cells
-from triton_plugin.telling.report.document import Measured, Report
+from triton_plugin.telling.report.document import CandidateReport, Measured, Report
 
 KEYS = ("Candidate", "Measured on", "Scenario", "Configuration")
 """The columns before the figures. Measured on: ``profile`` or ``search`` (the candidate's own server) or
@@ -15,39 +15,65 @@ FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 """How a spreadsheet's formula begins; the last four are =, +, - and @ in full width. No figure begins so."""
 
 
-def as_csv(report: Report) -> str:
-    """Return one line for each measurement; latencies in milliseconds.
+def as_csv(report: Report, scenarios: Collection[str] = tuple(SCENARIOS)) -> str:
+    """Return one line for each measurement of these scenarios; latencies in milliseconds.
 
     The active revision's measurements through its Service are last.
     """
+    heading = [*KEYS, *(column.heading for column in ALL)]
+    return _text([heading, *(line for line in _measurements(report) if line[KEYS.index("Scenario")] in scenarios)])
+
+
+def metrics_csv(report: Report) -> str:
+    """Return a line for the framework and for each candidate, with a column for each metric; empty: there are none."""
+    known = [each for each in report.candidates if each.accuracy]
+    names = list(dict.fromkeys(row.metric for each in known for row in each.accuracy))
+    if not names:
+        return ""
+    framework = {row.metric: row.framework for each in known for row in each.accuracy}
+    lines = [["framework", *_samples(known[0]), *(framework[name] for name in names)]]
+    for each in known:
+        served = {row.metric: row.served for row in each.accuracy}
+        lines.append([each.status.name, *_samples(each), *(served.get(name, "") for name in names)])
+    return _text([["Outputs of", "Samples", *names], *lines])
+
+
+def _samples(candidate: CandidateReport) -> list[str]:
+    return [str(candidate.accuracy[0].samples)]
+
+
+def _text(lines: Iterable[Iterable[str]]) -> str:
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*KEYS, *(column.heading for column in ALL)])
+    csv.writer(out, lineterminator="\n").writerows(map(_inert, lines))
+    return out.getvalue()
+
+
+def _measurements(report: Report) -> Iterator[list[str]]:
+    """Yield the cells of each measurement, under KEYS and ALL."""
     for each in report.candidates:
         if each.measured is not None:
             found = str(each.status.config or "")
-            writer.writerows(_lines(each.status.name, "profile", each.measured, tuple(SCENARIOS), found))
+            yield from _lines(each.status.name, "profile", each.measured, tuple(SCENARIOS), found)
     for search in report.searches:
         for point in search.points:
             if point.row is not None:
                 where = [search.status.candidate, "search", report.scenario, str(point.config)]
-                writer.writerow(_inert([*where, *cells(point.row, ALL)]))
+                yield [*where, *cells(point.row, ALL)]
     if report.performance is not None and report.serving is not None:
         # Its other rows are its candidate's own.
         name = report.serving.candidate
         serving = next((each for each in report.candidates if each.status.name == name), None)
         found = str(serving.status.config or "") if serving else ""
         if serving is None or serving.measured is None:
-            writer.writerows(_lines(name, "profile", report.performance, ("Offline", "RequestRate"), found))
-        writer.writerows(_lines(name, "service", report.performance, ("Online",), found))
-    return out.getvalue()
+            yield from _lines(name, "profile", report.performance, ("Offline", "RequestRate"), found)
+        yield from _lines(name, "service", report.performance, ("Online",), found)
 
 
 def _lines(
     name: str, place: str, measured: Measured, scenarios: tuple[str, ...], configuration: str
 ) -> list[list[str]]:
     return [
-        _inert([name, place, scenario, configuration, *cells(row, ALL)])
+        [name, place, scenario, configuration, *cells(row, ALL)]
         for scenario in scenarios
         for row in measured.rows(scenario)
     ]

@@ -12,6 +12,7 @@ from triton_plugin.telling import columns
 from triton_plugin.telling.columns import (
     COMPONENTS,
     OFFLINE,
+    OFFLINE_COMPONENTS,
     ONLINE,
     REQUEST_RATE,
     STEPS,
@@ -123,6 +124,7 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
     if measured.offline:
         pictures = _pictures(report, _offline_plots(report)) if with_plots else []
         parts += ["### Offline scenario", f"#### Offline: {title}", *pictures, _full(OFFLINE, measured.offline)]
+        parts.append(_full(OFFLINE_COMPONENTS, measured.offline, "Components of the latency"))
     if measured.online:
         pictures = _pictures(report, _online_plots(report)) if with_plots else []
         parts += ["### Online scenario", f"#### Online: {title}", *pictures, _full(ONLINE, measured.online)]
@@ -140,11 +142,11 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
     return parts
 
 
-def _full(shown: tuple[Column, ...], rows: list[RowStatus]) -> str:
+def _full(shown: tuple[Column, ...], rows: list[RowStatus], summary: str = "Full tabular data") -> str:
     whole = escaped_table(columns.sweep(shown, rows))
     unstable = sum(not row.stable for row in rows)
     note = f"\n\n{unstable} of {len(rows)} measurements are unstable: no three windows agreed." if unstable else ""
-    return f"<details>\n<summary>\nFull tabular data\n</summary>\n\n{whole}{note}\n\n</details>"
+    return f"<details>\n<summary>\n{summary}\n</summary>\n\n{whole}{note}\n\n</details>"
 
 
 def _accuracy(report: Report) -> list[str]:
