@@ -91,7 +91,7 @@ MEANT = (
         r"main\.state\.reason",
         "absent-image",
     ),
-    Meant("no system call is filtered", SEES + "seccomp"),
+    Meant("the box filters system calls whether the spec says so or not", SEES + "seccomp"),
     Meant("an ordinary user has one group to give", SEES + "(gid|groups)"),
     Meant("a Job's pod has no network; a server has this machine's", SEES + "networks"),
     Meant("there is no terminal and no message queue", SEES + "devices"),
@@ -103,6 +103,9 @@ MEANT = (
     Meant("a signal ends it without a handler", r".*\.exitCode", "(deadline|sidecar|server)-.*|deadline", "Plain"),
     Meant("it has a folder of its own for /tmp", r"main\.state\.message", "directory", "Plain"),
     Meant("nobody asks a Job's pod by HTTP from outside", ".*", "sidecar-late-by-http"),
+    Meant(
+        "nobody has the address that it asks, and each network says so in its own words", r".*\.message", "snapshot-.*"
+    ),
 )
 
 

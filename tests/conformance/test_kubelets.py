@@ -23,6 +23,7 @@ from triton_local import install
 from triton_local.boxed import Box
 from triton_local.images import Images
 from triton_local.install import Installation
+from triton_local.interpreter import python
 from triton_local.plain import Plain
 from triton_local.runtime import Image
 
@@ -91,7 +92,7 @@ def box(cases: list[Case], tmp_path_factory: pytest.TempPathFactory) -> Mapping[
 def plain(cases: list[Case], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Told]:
     """What Plain says of those that it may run, with what an installation has."""
     own = [each for each in cases if each.plain]
-    installation = Installation(cache_home() / "local", install.python(sys.executable), print)
+    installation = Installation(cache_home() / "local", python(sys.executable), print)
     repositories = {CONVERTER: install.CONVERTER, SERVER: install.SERVER}
 
     def image(name: str) -> Image:
