@@ -8,6 +8,7 @@ from triton_converters.contract import uris
 from triton_converters.contract.formats import FORMATS, PYTORCH, REPOSITORY, SOURCE_FORMATS
 from triton_local.install import ENVIRONMENT
 from triton_local.session import Given
+from triton_local.versions import SOURCES
 
 LEFT_OUT = {
     "serving.route": "there is no Gateway",
@@ -27,7 +28,6 @@ LEFT_OUT = {
     },
 }
 """Fields that change neither what is checked nor how it is measured, and why they have no effect here."""
-SOURCES = ("source", "weights", "dataset")
 IMAGES = ("conversion.image", "serving.image")
 OF_TORCH = frozenset(name for name, each in SOURCE_FORMATS.items() if "ts-trace" in each.converters) - {REPOSITORY}
 """The formats of a source that PyTorch runs. What a repository's model is, its files show."""

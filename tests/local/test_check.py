@@ -109,6 +109,24 @@ def test_an_object_is_checked_and_measured_and_a_second_run_does_nothing_again(c
     assert server.rpartition("-")[0] in status(tmp_path)["serving"]["selector"]
 
 
+def test_an_object_s_files_are_read_again_once_they_change(
+    check: Check, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "models").mkdir()
+    model = tmp_path / "models/digits.onnx"
+    shutil.copy(ROOT / "manifests/samples/digits/digits.onnx", model)
+    (tmp_path / "object.yaml").write_text(an_object("digits.onnx"), encoding="utf-8")
+    words = ("object.yaml", "--claim", "models=models")
+    assert check(*words) == Exit.OK
+    model.write_text("no graph any more", encoding="utf-8")
+    assert check(*words) == Exit.STALLED
+    model.unlink()
+    assert check(*words) == Exit.STALLED
+    assert check("object.yaml", "--claim", "models=nowhere") == Exit.FAILED
+    assert "--claim models=nowhere: there is no such folder" in capsys.readouterr().err
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_a_file_that_is_no_model_is_refused_with_the_reason(check: Check, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / "models/words.onnx").write_text("not a graph", encoding="utf-8")

@@ -43,19 +43,23 @@ def test_the_advice_for_each_reason_holds_without_a_cluster() -> None:
     said = {reason: advice(reason, "digits", "--namespace default", is_local=True) for reason in known()}
     assert {reason for reason, text in said.items() if OF_A_CLUSTER.search(text)} == NEVER_HERE
     assert "run the same kubectl triton check again" in said["ServerCrashed"]
-    assert "then set a new spec.source.version, and check again." in said["DataloaderInvalid"]
+    assert "then check again; if the source is downloaded, set a new spec.source.version" in said["DataloaderInvalid"]
 
 
 def test_a_model_whose_digest_the_command_writes_is_only_checked_again() -> None:
     said = advice("DataloaderInvalid", "digits", digest="0" * 64, is_local=True)
-    assert said.startswith("Correct the dataloader, then check again (in an object's file of your own, first set")
+    assert said.startswith(
+        "Correct the dataloader, then check again; if the object's file sets spec.source.sha256, set the new digest"
+    )
 
 
 @pytest.mark.parametrize("case", ["undone", "no-candidate-meets-the-constraint", "ready"])
 def test_what_explains_an_object_names_no_command_of_a_cluster(case: str) -> None:
     text = explain(local(case))
     assert OF_A_CLUSTER.findall(text) == []
-    assert ("nothing goes on until you run the same kubectl triton check again" in text) == (case != "ready")
+    assert (
+        "nothing goes on by itself; do what is said below, and run the same kubectl triton check again" in text
+    ) == (case != "ready")
 
 
 def test_a_first_request_goes_to_the_ports_of_the_command_that_serves() -> None:

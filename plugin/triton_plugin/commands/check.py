@@ -23,6 +23,7 @@ from triton_local.interpreter import InstallError, Python, python
 from triton_local.plain import Plain
 from triton_local.runtime import Image, Runtime
 from triton_local.session import OBJECTS, Given, Session, SessionError, ours_alone, session
+from triton_local.versions import versioned
 from triton_operator import names
 from triton_operator.settings import Settings, SettingsError
 from triton_plugin.command_line import OBJECT_ENDINGS
@@ -128,11 +129,16 @@ def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtim
     given = Given(dict(options.claim), wanted.config_maps, dict(options.secret), pinned)
     if wanted.files is not None:
         given.claims[CLAIM] = _claim(folder / "model", name, wanted.files)
+    for claim, place in given.claims.items():
+        if not place.is_dir():
+            raise CheckError(f"--claim {claim}={place}: there is no such folder")
     spec, said = on_one_machine(body["spec"], given)
     for line in (*said, "Limits of memory and CPU have no effect: nothing enforces them here"):
         say(line, sys.stderr)
     if missing := list(lacking(body["spec"], given)):
         raise CheckError("\n  ".join(("this machine lacks what the object names:", *missing)))
+    if wanted.files is None:
+        spec = versioned(spec, given)
     # An earlier run may have been of another release, or have failed for a reason that has passed.
     asked = {names.UPDATE_IMAGES_ANNOTATION: settings.converter_image, names.RETRY_ANNOTATION: moment()}
     annotations = {"annotations": {**(metadata.get("annotations") or {}), **asked}}

@@ -15,8 +15,8 @@ EXPLAIN = "(kubectl triton explain NAME)"
 TRY_AGAIN = f"Run {AGAIN}"
 LOCAL_WORDS = {
     EXPLAIN: "(kubectl triton explain objects.json)",
-    NEW_DIGEST: "check again (in an object's file of your own, first set spec.source.sha256 to the new digest)",
-    NEW_VERSION: f"{NEW_VERSION}, and check again",
+    NEW_DIGEST: "check again; if the object's file sets spec.source.sha256, set the new digest first",
+    NEW_VERSION: "check again; if the source is downloaded, set a new spec.source.version first",
     "Nothing at first: the operator tries again": TRY_AGAIN,
     ", or wait an hour at most": "",
     ": kubectl triton push": "",

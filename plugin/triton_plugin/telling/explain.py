@@ -114,7 +114,7 @@ def _stalled_until(subject: Subject) -> str:
     """Return what ends a stall. What passes by itself is recorded with the time of its last try."""
     stalled = subject.condition("Stalled")
     if subject.is_local:
-        return f"nothing goes on until you run {AGAIN}"
+        return f"nothing goes on by itself; do what is said below, and run {AGAIN}"
     if any(stalled is not None and each.at and each.reason == stalled.reason for each in subject.failures.values()):
         return "the operator tries again by itself"
     return "it cannot become ready until something is changed"
