@@ -114,12 +114,21 @@ def test_an_installation_that_fails_is_not_taken_for_one(tmp_path: Path, monkeyp
             made.image(made.name(CONVERTER))
 
 
-def test_the_python_of_steps_finds_numpy_and_then_the_user_s_packages_although_it_takes_no_path(tmp_path: Path) -> None:
-    own, server = tmp_path / "own/site-packages", tmp_path / "server"
+def test_what_is_tied_to_a_python_has_its_numpy_then_the_user_s_packages_although_steps_take_no_path(
+    tmp_path: Path,
+) -> None:
+    own, server = tmp_path / "own/site-packages", tmp_path / "base/tritonserver"
     for folder, module in ((server / "site-packages", "numpy"), (own, "numpy"), (own, "torch")):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{module}.py").touch()
-    install._arrange_python(server, replace(OWN, executable=Path(sys.executable), packages=own))
+    (server / "lib").mkdir()
+    library = server / "lib/libpython3-1234.13.so.1.0"
+    library.touch()
+    # As a part that was made on one machine is tied to the Python of another.
+    for each in (OWN, replace(OWN, executable=Path(sys.executable), packages=own)):
+        install.tie(tmp_path / "base", replace(each, executable=Path(sys.executable)))
+    assert library.readlink() == OWN.library
+    assert (tmp_path / "base/venv/bin/python3").exists()
     # As it may be mounted elsewhere.
     moved = server.rename(tmp_path / "tritonserver")
     program = "import numpy, torch; print(numpy.__file__, torch.__file__)"
