@@ -291,7 +291,8 @@ def tie(folder: Path, interpreter: Python) -> None:
     (packages,) = (_venv(server, interpreter) / "lib").glob("python*/site-packages")
     shutil.rmtree(packages)
     packages.symlink_to("../../../site-packages")
-    (server / "site-packages/own.pth").write_text(f"{interpreter.packages}\n", encoding="utf-8")
+    lines = "".join(f"{each}\n" for each in interpreter.packages)
+    (server / "site-packages/own.pth").write_text(lines, encoding="utf-8")
 
 
 def _arrange_client(venv: Path, libraries: Path, older: Path) -> None:

@@ -58,7 +58,7 @@ def check(tmp_path: Path, archives: dict[str, Path], monkeypatch: pytest.MonkeyP
             return images.image(name)
 
     own = Path(sys.executable)
-    interpreter = Python(own, Path(sys.base_prefix), Path(sys.prefix), own.parent, (3, 13, 0), own, ())
+    interpreter = Python(own, Path(sys.base_prefix), Path(sys.prefix), (), (3, 13, 0), own, ())
     monkeypatch.setattr("triton_plugin.commands.check.Installation", FromImages)
     monkeypatch.setattr("triton_plugin.commands.check.python", lambda _: interpreter)
     monkeypatch.chdir(tmp_path)
