@@ -281,9 +281,10 @@ def tie(folder: Path, interpreter: Python) -> None:
     """
     server = folder / "tritonserver"
     (own,) = (server / "lib").glob("libpython3-*.so.1.0")
-    own.unlink()
-    # The wheel's own lacks modules of the standard library.
-    own.symlink_to(interpreter.library)
+    # The wheel's own lacks modules of the standard library. Some stubs look for it by its name, others by the wheel's.
+    for link in (own, own.with_name(interpreter.library.name)):
+        link.unlink(missing_ok=True)
+        link.symlink_to(interpreter.library)
     _venv(folder, interpreter)
     # The stub takes no PYTHONPATH: it has the packages of the first `python3` on its PATH. So it gets one that finds
     # the server's NumPy, then the packages of the user's where they are mounted.

@@ -139,6 +139,7 @@ def test_what_is_tied_to_a_python_has_its_numpy_then_the_user_s_packages_althoug
     for each in (OWN, replace(OWN, executable=Path(sys.executable), packages=(tmp_path / "nowhere", own))):
         install.tie(tmp_path / "base", replace(each, executable=Path(sys.executable)))
     assert library.readlink() == OWN.library
+    assert library.with_name(OWN.library.name).readlink() == OWN.library
     assert (tmp_path / "base/venv/bin/python3").exists()
     # As it may be mounted elsewhere.
     moved = server.rename(tmp_path / "tritonserver")
