@@ -25,11 +25,11 @@ CHECK_SECONDS = 210.0
 """How long one check may take; what else is done takes less than a minute, so all ends within 8."""
 HAS = "numpy numpy.libs onnx onnxruntime onnxscript ml_dtypes safetensors sympy mpmath pip matplotlib mpl_toolkits PIL"
 """Packages that such a machine has."""
-USELESS = (
-    "pillow.libs contourpy fontTools kiwisolver pyparsing obstore PyInstaller _pyinstaller_hooks_contrib aiohttp bin"
-)
-"""Packages that they need, or that nothing here imports."""
-LEFT_OUT = [form for name in f"{HAS} {USELESS}".split() for form in (name, f"{name}-*.dist-info")]
+NEEDED = "google protobuf pillow.libs contourpy fontTools kiwisolver pyparsing"
+"""Packages that these need: protobuf in a version of theirs, which reads what tritonclient has."""
+USELESS = "obstore PyInstaller _pyinstaller_hooks_contrib aiohttp bin"
+"""What nothing here imports."""
+LEFT_OUT = [form for name in f"{HAS} {NEEDED} {USELESS}".split() for form in (name, f"{name}-*.dist-info")]
 TWICE = ("tritonclient", "grpc", "rapidjson.*", "perf_*", "setuptools", "pkg_resources")
 FACTS = "nvidia-smi; nvidia-smi -q; python3 -m pip list; ldd --version; uname -a; echo $LD_LIBRARY_PATH"
 WATCH = "exec nvidia-smi --query-gpu=timestamp,utilization.gpu,memory.used --format=csv --loop=1"

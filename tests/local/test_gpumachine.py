@@ -17,6 +17,7 @@ from hack.gpumachine import __main__ as gpumachine
         ("base", "tritonserver/venv/lib/python3.12/site-packages", False),
         ("base", "tritonserver/site-packages/onnxruntime/__init__.py", False),
         ("base", "venv/lib/python3.12/site-packages/numpy-2.2.4.dist-info/RECORD", False),
+        ("base", "venv/lib/python3.12/site-packages/google/protobuf/__init__.py", False),
         ("site", "pydantic/__init__.py", True),
         ("site", "tritonclient/__init__.py", False),
         ("site", "re2/__pycache__/a.pyc", False),
