@@ -167,7 +167,7 @@ def trial(user: int, root: str) -> int:
         socket.sethostname("trial")
         child = os.fork()
         if child == 0:
-            make_root({"root": root, "links": {}, "devices": [], "mounts": mounts, "directory": "/"})
+            make_root({"root": root, "links": {}, "mounts": mounts, "directory": "/"})
             LIBC.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
             refuse_calls()
             os._exit(0)
@@ -298,7 +298,7 @@ def make_root(spec: dict[str, Any]) -> None:
     mount("tmpfs", root, "tmpfs", NOSUID, "mode=755,size=16m")
     for link, target in spec["links"].items():
         Path(root + link).symlink_to(target)
-    for each in (*(f"/dev/{name}" for name in DEVICES), *spec["devices"]):
+    for each in (f"/dev/{name}" for name in DEVICES):
         # What is read-only of a device is its file, whose mode and owner the user may have to change: root has.
         bind(each, root, each, RDONLY | NOSUID)
     for link, target in DEVICE_LINKS.items():

@@ -77,7 +77,6 @@ class BoxSandbox:
             "directory": program.directory,
             "pid_file": str(program.place / "pid"),
             "failure_file": str(program.failure),
-            "devices": [str(each) for each in Path("/dev").glob("nvidia*") if program.gpu and not each.is_dir()],
         }
         self._file(program).write_text(json.dumps(spec), encoding="utf-8")
         (program.place / "pid").unlink(missing_ok=True)

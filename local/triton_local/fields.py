@@ -5,7 +5,8 @@ from copy import deepcopy
 from typing import Any
 
 from triton_converters.contract import uris
-from triton_converters.contract.formats import FORMATS, PYTORCH, REPOSITORY, SOURCE_FORMATS
+from triton_converters.contract.formats import FORMATS, PYTORCH, REPOSITORY, SOURCE_FORMATS, TRITON_PYTHON
+from triton_local.gpus import WHOLE_GPU
 from triton_local.install import ENVIRONMENT
 from triton_local.session import Given
 from triton_local.versions import SOURCES
@@ -31,6 +32,7 @@ LEFT_OUT = {
 IMAGES = ("conversion.image", "serving.image")
 OF_TORCH = frozenset(name for name, each in SOURCE_FORMATS.items() if "ts-trace" in each.converters) - {REPOSITORY}
 """The formats of a source that PyTorch runs. What a repository's model is, its files show."""
+TORCHSCRIPT = " or ".join(name for name, each in FORMATS.items() if each.backend == PYTORCH)
 TORCH_ENDINGS = SOURCE_FORMATS["ts-trace"].suffixes
 
 
@@ -71,6 +73,34 @@ def lacking(spec: Mapping[str, Any], given: Given) -> Iterator[str]:
             yield f"spec.{name}.uri: write the ConfigMap {found.host} into the object's file"
 
     yield from _without_torch(spec, given)
+    yield from _without_gpu(spec, given)
+
+
+def _without_gpu(spec: Mapping[str, Any], given: Given) -> Iterator[str]:
+    """Yield why an object that asks for a GPU is not served on one; the first reason alone where there is none."""
+    gpu = spec.get("gpu") or {}
+    count = gpu.get("count", 1) if spec.get("gpu") is not None else 0
+    if not count:
+        return
+    if not given.gpus:
+        yield "spec.gpu: nvidia-smi shows no GPU of this machine; without spec.gpu, the model is checked on its CPU"
+        return
+    if given.isolates:
+        yield "spec.gpu: pass --unboxed, if you trust the model: programs in namespaces are given no GPU"
+    if count > len(given.gpus):
+        yield f"spec.gpu.count: the object asks for {count}, and this machine has {len(given.gpus)}"
+    if gpu.get("product", given.gpus[0].product) not in {"", given.gpus[0].product}:
+        yield f"spec.gpu.product: the GPU of this machine is {given.gpus[0].product}"
+    if gpu.get("resourceName", WHOLE_GPU) != WHOLE_GPU:
+        yield f"spec.gpu.resourceName: this machine gives whole GPUs alone, which are {WHOLE_GPU}"
+    models = [each for each in spec.get("models") or () if each.get("format") != TRITON_PYTHON]
+    if named := ", ".join(each["name"] for each in models if not _is_served_by_torch_alone(each)):
+        yield f"spec.models: of this server, PyTorch alone has a GPU: list candidates of {named}, as {TORCHSCRIPT}"
+
+
+def _is_served_by_torch_alone(model: Mapping[str, Any]) -> bool:
+    candidates = model.get("candidates") or ()
+    return bool(candidates) and all(FORMATS[each["format"]].backend == PYTORCH for each in candidates)
 
 
 def _without_torch(spec: Mapping[str, Any], given: Given) -> Iterator[str]:

@@ -76,6 +76,10 @@ class Installation:
         own = repr(self._python) if self._has_packages else ""
         return f"{repository}@sha256:{sha256((self._recipe + self._code + own).encode()).hexdigest()}"
 
+    def place(self, part: str) -> Path:
+        """The folder of a part, which is there once it is whole."""
+        return self._folder / f"{part}-{self._recipe[:16]}"
+
     def image(self, name: str) -> Image | None:
         """Return what stands for an image, which is installed first; None: it is none of these.
 
@@ -151,7 +155,7 @@ class Installation:
 
     def _part(self, name: str) -> Path:
         """The folder of a part, which is whole. Raises InstallError, OSError."""
-        folder = self._folder / f"{name}-{self._recipe[:16]}"
+        folder = self.place(name)
         self._folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder.with_suffix(".lock")):
             if not folder.exists():
@@ -191,6 +195,7 @@ def _base(folder: Path, interpreter: Python) -> None:
     for name in ("onnxruntime", *(("numpy", "numpy.libs") if has_numpy_2 else ())):
         shutil.copytree(own / name, site / name, copy_function=share)
     _arrange_server(folder / "tritonserver", interpreter)
+    tie(folder, interpreter)
     _arrange_client(venv, folder / "tritonserver/lib", older)
     shutil.rmtree(older, ignore_errors=True)
     shutil.rmtree(folder / "pip")
@@ -260,11 +265,6 @@ def _arrange_server(server: Path, interpreter: Python) -> None:
     (site / "nvidia_pytriton.libs").rename(server / "lib")
     if interpreter.version[:2] >= NUMPY_2:
         _run([interpreter.executable, "-I", RECIPE / "numpy2_stub.py", stub])
-    (own,) = (server / "lib").glob("libpython3-*.so.1.0")
-    own.unlink()
-    # The wheel's own lacks modules of the standard library.
-    own.symlink_to(interpreter.library)
-    _arrange_python(server, interpreter)
     for name in ("backends", "runtimes"):
         shutil.copytree(RECIPE / name, server / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy2(RECIPE / "start.sh", server)
@@ -274,15 +274,26 @@ def _arrange_server(server: Path, interpreter: Python) -> None:
         shutil.rmtree(path)
 
 
-def _arrange_python(server: Path, interpreter: Python) -> None:
-    """Give the stub a python3 that finds the server's NumPy, then the packages of the user's where they are mounted.
+def tie(folder: Path, interpreter: Python) -> None:
+    """Have an interpreter run what lies in a base part, which may have been made with another one of its version.
 
-    The stub takes no PYTHONPATH: it has the packages of the first `python3` on its PATH. Raises InstallError, OSError.
+    Raises InstallError, OSError.
     """
+    server = folder / "tritonserver"
+    (own,) = (server / "lib").glob("libpython3-*.so.1.0")
+    # The wheel's own lacks modules of the standard library. Some stubs look for it by its name, others by the wheel's.
+    for link in (own, own.with_name(interpreter.library.name)):
+        link.unlink(missing_ok=True)
+        link.symlink_to(interpreter.library)
+    _venv(folder, interpreter)
+    # The stub takes no PYTHONPATH: it has the packages of the first `python3` on its PATH. So it gets one that finds
+    # the server's NumPy, then the packages of the user's where they are mounted.
+    shutil.rmtree(server / "venv", ignore_errors=True)
     (packages,) = (_venv(server, interpreter) / "lib").glob("python*/site-packages")
     shutil.rmtree(packages)
     packages.symlink_to("../../../site-packages")
-    (server / "site-packages/own.pth").write_text(f"{interpreter.packages}\n", encoding="utf-8")
+    lines = "".join(f"{each}\n" for each in interpreter.packages)
+    (server / "site-packages/own.pth").write_text(lines, encoding="utf-8")
 
 
 def _arrange_client(venv: Path, libraries: Path, older: Path) -> None:

@@ -12,7 +12,8 @@ import json, sys, sysconfig
 from importlib.metadata import distributions
 library = sysconfig.get_config_var("LIBDIR") + "/" + (sysconfig.get_config_var("INSTSONAME") or "")
 packages = sorted(f"{each.name}=={each.version}" for each in distributions())
-own = [sys._base_executable, sys.base_prefix, sys.prefix, sysconfig.get_path("platlib")]
+found = [each for each in sys.path if each.endswith("-packages")]
+own = [sys._base_executable, sys.base_prefix, sys.prefix, found]
 print(json.dumps([*own, sys.version_info[:3], library, packages]))
 """
 
@@ -31,8 +32,8 @@ class Python:
     """The folder with its standard library (sys.base_prefix)."""
     prefix: Path
     """The virtual environment, or ``home``."""
-    packages: Path
-    """The folder with the environment's packages."""
+    packages: tuple[Path, ...]
+    """The folders with the environment's packages: its own first, then the system's if it has them too."""
     version: tuple[int, ...]
     library: Path
     """The shared library that tritonserver starts Python from."""
@@ -47,7 +48,9 @@ def python(executable: str) -> Python:
         own, home, prefix, packages, version, library, installed = json.loads(said.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise InstallError(f"{executable} is no Python that runs: {error}") from error
-    found = Python(Path(own), Path(home), Path(prefix), Path(packages), tuple(version), Path(library), tuple(installed))
+    found = Python(
+        Path(own), Path(home), Path(prefix), tuple(map(Path, packages)), tuple(version), Path(library), tuple(installed)
+    )
     if not (found.version >= FIRST_PYTHON and found.version[:2] <= LAST_PYTHON):
         first, last = text(FIRST_PYTHON), text(LAST_PYTHON)
         raise InstallError(f"{executable} is Python {text(found.version)}; install with one from {first} to {last}")

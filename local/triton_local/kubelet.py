@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triton_local.box import END_AT_ONCE, NOT_STARTED, exit_code
+from triton_local.gpus import WHOLE_GPU
 from triton_local.objects import Objects, now_text
 from triton_local.probes import Probes
 from triton_local.runtime import TERMINATION_LOG, Image, Mount, Network, Program, Runtime, Sandbox
@@ -41,8 +42,6 @@ VARIABLE = re.compile(r"\$(?:\$|\(([^)]*)\))")
 """What Kubernetes replaces in arguments and variables: $(NAME), and $$, which stands for $."""
 GRACE_SECONDS = 30
 """How long a container may take to end, where the spec says nothing."""
-OF_EVERY_NODE = frozenset({"cpu", "memory", "ephemeral-storage"})
-"""The resources that are no GPUs."""
 ASKING = ("measure", "snapshot")
 """The stages whose Jobs ask a server in another pod."""
 
@@ -272,14 +271,16 @@ class Pod(threading.Thread):
         own = self._address if self._runs_for_good else LOOPBACK
         names_of = {"localhost": own, **self._node.hosts()}
         hosts.write_text("".join(f"{address} {host}\n" for host, address in names_of.items()), encoding="utf-8")
-        gpu = bool(container.get("resources", {}).get("limits", {}).keys() - OF_EVERY_NODE)
+        gpus = int(container.get("resources", {}).get("limits", {}).get(WHOLE_GPU, 0))
         environment: dict[str, str] = {}
         for each in container.get("env", []):
             environment[each["name"]] = expanded(self._value(each), environment)
         command = [expanded(each, environment) for each in container.get("command", [])]
         arguments = [expanded(each, environment) for each in container.get("args", [])]
-        if not gpu:
-            environment["CUDA_VISIBLE_DEVICES"] = ""
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, range(gpus)))
+        if gpus:
+            # So CUDA counts them as nvidia-smi does.
+            environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
         if self._runs_for_good and container["name"] == SERVER:
             arguments += [f"--{each}-address={self._address}" for each in ("http", "grpc", "metrics")]
         program = Program(
@@ -291,7 +292,7 @@ class Pod(threading.Thread):
             mounts=(Mount(hosts, "/etc/hosts", read_only=True), *volumes.mounts(container)),
             place=place,
             log=self._folder / f"{container['name']}.log",
-            gpu=gpu,
+            gpu=gpus > 0,
         )
         return replace(program, mounts=(Mount(program.last_words, TERMINATION_LOG, read_only=False), *program.mounts))
 

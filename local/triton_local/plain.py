@@ -63,6 +63,9 @@ class PlainSandbox:
         own = {MOUNTS: str(root), "TMPDIR": str(temporary), "HOME": str(temporary)}
         own["TERMINATION_LOG"] = told(TERMINATION_LOG)
         environment = {name: told(value) for name, value in program.environment.items()} | own
+        if program.gpu and (libraries := os.environ.get("LD_LIBRARY_PATH")):
+            # Some machines tell by it alone where the driver's libraries are.
+            environment["LD_LIBRARY_PATH"] = ":".join(filter(None, (environment.get("LD_LIBRARY_PATH"), libraries)))
         if words[0] == "tritonserver":
             words.append(f"--backend-directory={told('/opt/tritonserver/backends')}")
         directory = Path(told(program.directory))

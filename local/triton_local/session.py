@@ -10,6 +10,7 @@ from socket import socket
 from uuid import uuid4
 
 from triton_local.engine import Engine, Machine, services
+from triton_local.gpus import Gpu
 from triton_local.kubelet import Node, end_of
 from triton_local.objects import Objects
 from triton_local.runtime import Image, Runtime
@@ -44,6 +45,10 @@ class Given:
     """A folder for each Secret, with a file for each key."""
     images: Mapping[str, str] = field(default_factory=dict)
     """The name with a digest of each image that the object names."""
+    gpus: tuple[Gpu, ...] = ()
+    """The machine's GPUs."""
+    isolates: bool = True
+    """Whether programs run in namespaces."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,8 @@ def session(
 
     ``folder``: is `ours_alone`. Raises SessionError if what is there is of another object; OSError.
     """
-    objects = _objects(folder / OBJECTS, desired, settings.machine)
+    labels = given.gpus[0].labels if given.gpus else {}
+    objects = _objects(folder / OBJECTS, desired, {settings.machine: labels})
     storage = Storage(_claims(folder / "claims", given.claims), _config_maps(objects, given), _secrets(given))
     pods = folder / "pods"
     # A process that was killed has removed nothing.
@@ -151,9 +157,9 @@ def _turn() -> Turn:
         ) from error
 
 
-def _objects(file: Path, desired: Body, machine: str) -> Objects:
+def _objects(file: Path, desired: Body, nodes: Mapping[str, Mapping[str, str]]) -> Objects:
     try:
-        return Objects(file, desired, {machine: {}}, lambda _: None)
+        return Objects(file, desired, nodes, lambda _: None)
     except (ValueError, LookupError, TypeError) as error:
         raise SessionError(f"{file} is not what this command has written; move it away: {error}") from error
 

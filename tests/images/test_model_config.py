@@ -15,6 +15,8 @@ def arguments(**config: Any) -> dict[str, str]:
         "model_name": "m",
         "model_version": "3",
         "model_repository": "/models/m",
+        "model_instance_kind": "CPU",
+        "model_instance_device_id": "0",
     }
 
 
@@ -52,6 +54,15 @@ def test_parse() -> None:
 def test_what_is_not_served_is_refused(part: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelError, match=message):
         parse(arguments(**part))
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "name"),
+    [("GPU", "0", "cuda:0"), ("GPU", "3", "cuda:3"), ("CPU", "0", "cpu"), ("MODEL", "1", "cpu")],
+)
+def test_an_instance_computes_on_the_gpu_that_the_server_gives_it(kind: str, number: str, name: str) -> None:
+    own = {"model_instance_kind": kind, "model_instance_device_id": number}
+    assert parse(arguments() | own).device == name
 
 
 def test_parameters() -> None:

@@ -45,7 +45,7 @@ def stand_ins(archives: Mapping[str, Path]) -> Mapping[str, Any]:
             return images.image(name)
 
     own = Path(sys.executable)
-    interpreter = Python(own, Path(sys.base_prefix), Path(sys.prefix), own.parent, (3, 13, 0), own, ())
+    interpreter = Python(own, Path(sys.base_prefix), Path(sys.prefix), (), (3, 13, 0), own, ())
     return {"Installation": FromImages, "python": lambda _: interpreter}
 
 

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from triton_local.fields import IMAGES, LEFT_OUT, SOURCES, lacking, on_one_machine
+from triton_local.gpus import Gpu
 from triton_local.install import ENVIRONMENT
 from triton_local.session import Given
 from triton_operator.crdgen import crd
@@ -100,6 +101,42 @@ def test_of_each_sample_it_says_what_is_missing(file: Path) -> None:
     for body in yaml.safe_load_all(file.read_text(encoding="utf-8")):
         if body["kind"] == "TritonDeployment":
             found = list(lacking(body["spec"], Given()))
-            assert all(": pass --" in each or ": write the ConfigMap" in each or "Secret" in each for each in found)
+            known = (": pass --", ": write the ConfigMap", "Secret", "spec.gpu: nvidia-smi shows no GPU")
+            assert all(any(words in each for words in known) for each in found)
             spec, _ = on_one_machine(body["spec"], Given())
             assert spec["source"] == body["spec"]["source"]
+
+
+H200 = (Gpu("NVIDIA-H200", "580.159.03"),)
+TRACE = {"name": "trace-fp16", "format": "ts-trace", "precision": "fp16"}
+ONNX = {"name": "onnx-fp32", "format": "onnx", "precision": "fp32"}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "candidates", "words"),
+    [
+        ({"count": 2}, [TRACE], "spec.gpu.count: the object asks for 2, and this machine has 1"),
+        ({"product": "NVIDIA-L4"}, [TRACE], "spec.gpu.product: the GPU of this machine is NVIDIA-H200"),
+        ({"resourceName": "nvidia.com/mig-1g.5gb"}, [TRACE], "whole GPUs alone, which are nvidia.com/gpu"),
+        ({}, [TRACE, ONNX], "list candidates of net, as ts-trace or ts-script"),
+        ({}, [], "PyTorch alone has a GPU"),
+    ],
+)
+def test_what_a_gpu_of_this_machine_does_not_serve_is_refused(gpu: Body, candidates: list[Body], words: str) -> None:
+    spec = SPEC | {"gpu": gpu, "models": [{"name": "net", "path": "net.onnx", "candidates": candidates}]}
+    (found,) = lacking(spec, Given(HERE.claims, gpus=H200, isolates=False))
+    assert words in found
+
+
+def test_a_gpu_is_given_where_there_is_one_and_nothing_isolates() -> None:
+    model = {"name": "net", "format": "pyt", "entrypoint": "model.py", "candidates": [TRACE]}
+    step = {"name": "words", "format": "triton-python", "entrypoint": "words.py"}
+    images = {ENVIRONMENT: f"{ENVIRONMENT}@sha256:1"}
+    spec = SPEC | {"gpu": {"product": "NVIDIA-H200"}, "models": [model, step], "conversion": {"image": ENVIRONMENT}}
+    assert list(lacking(spec, Given(HERE.claims, images=images, gpus=H200, isolates=False))) == []
+    (found,) = lacking(spec, Given(HERE.claims, images=images, gpus=H200))
+    assert "pass --unboxed" in found
+    (found,) = lacking(spec, Given(HERE.claims, images=images, isolates=False))
+    assert "nvidia-smi shows no GPU of this machine" in found
+    without = SPEC | {"gpu": {"count": 0}}
+    assert list(lacking(without, HERE)) == []

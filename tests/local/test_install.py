@@ -17,7 +17,7 @@ OWN = Python(
     executable=Path("/usr/bin/python3"),
     home=Path("/usr"),
     prefix=Path("/usr"),
-    packages=Path("/usr/lib/python3/dist-packages"),
+    packages=(Path("/usr/lib/python3/dist-packages"),),
     version=(3, 13, 5),
     library=Path("/usr/lib/libpython3.13.so.1.0"),
     installed=("torch==2.6.0",),
@@ -30,7 +30,7 @@ def installation(folder: Path, interpreter: Python = OWN, *, has_packages: bool 
 
 def an_interpreter(folder: Path, version: tuple[int, ...], library: str) -> str:
     """A program that says this of itself."""
-    said = json.dumps(["/p", "/home", "/home", "/home/packages", version, library, []])
+    said = json.dumps(["/p", "/home", "/home", ["/home/packages"], version, library, []])
     program = folder / "python3"
     program.write_text(f"#!/bin/sh\necho '{said}'\n", encoding="utf-8")
     program.chmod(0o755)
@@ -49,6 +49,17 @@ def test_this_interpreter_says_what_it_is(tmp_path: Path, monkeypatch: pytest.Mo
     assert found.home == Path(sys.base_prefix)
     assert found.prefix == Path(sys.prefix)
     assert any(each.startswith("pytest==") for each in found.installed)
+
+
+def test_an_environment_with_the_system_s_packages_has_its_own_first(tmp_path: Path) -> None:
+    for options, count in (["--system-site-packages"], 2), ([], 1):
+        folder = tmp_path / f"env-{count}"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", *options, folder], check=True)
+        argv = [str(folder / "bin/python3"), "-I", "-c", interpreter._FACTS]
+        said = json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)[3]
+        assert Path(said[0]).is_relative_to(folder)
+        assert len(said) >= count
+        assert (len(said) == 1) == (count == 1)
 
 
 @pytest.mark.parametrize(
@@ -114,12 +125,22 @@ def test_an_installation_that_fails_is_not_taken_for_one(tmp_path: Path, monkeyp
             made.image(made.name(CONVERTER))
 
 
-def test_the_python_of_steps_finds_numpy_and_then_the_user_s_packages_although_it_takes_no_path(tmp_path: Path) -> None:
-    own, server = tmp_path / "own/site-packages", tmp_path / "server"
+def test_what_is_tied_to_a_python_has_its_numpy_then_the_user_s_packages_although_steps_take_no_path(
+    tmp_path: Path,
+) -> None:
+    own, server = tmp_path / "own/site-packages", tmp_path / "base/tritonserver"
     for folder, module in ((server / "site-packages", "numpy"), (own, "numpy"), (own, "torch")):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{module}.py").touch()
-    install._arrange_python(server, replace(OWN, executable=Path(sys.executable), packages=own))
+    (server / "lib").mkdir()
+    library = server / "lib/libpython3-1234.13.so.1.0"
+    library.touch()
+    # As a part that was made on one machine is tied to the Python of another.
+    for each in (OWN, replace(OWN, executable=Path(sys.executable), packages=(tmp_path / "nowhere", own))):
+        install.tie(tmp_path / "base", replace(each, executable=Path(sys.executable)))
+    assert library.readlink() == OWN.library
+    assert library.with_name(OWN.library.name).readlink() == OWN.library
+    assert (tmp_path / "base/venv/bin/python3").exists()
     # As it may be mounted elsewhere.
     moved = server.rename(tmp_path / "tritonserver")
     program = "import numpy, torch; print(numpy.__file__, torch.__file__)"

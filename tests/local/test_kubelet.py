@@ -243,6 +243,17 @@ def test_a_pod_without_volumes_runs_without_namespaces(cluster: Cluster) -> None
     assert (status["phase"], cluster.log("main")) == ("Succeeded", "words\n")
 
 
+def test_the_machine_s_gpu_is_seen_by_those_that_ask_for_it(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/usr/local/nvidia/lib64")
+    cluster.node = replace(cluster.node, runtime=Plain())
+    script = 'echo "${CUDA_VISIBLE_DEVICES-unset} $CUDA_DEVICE_ORDER $LD_LIBRARY_PATH"'
+    asks = a_container("run", script, resources={"limits": {"cpu": "1", "nvidia.com/gpu": "1"}})
+    status = cluster.run(an_owner(asks, main=a_container("main", script, resources={"limits": {"cpu": "1"}})))
+    assert status["phase"] == "Succeeded"
+    assert cluster.log("run") == "0 PCI_BUS_ID /usr/local/nvidia/lib64\n"
+    assert cluster.log("main").split() == []
+
+
 def test_a_link_in_a_volume_leads_nowhere_else(cluster: Cluster) -> None:
     (cluster.folder / "claims" / "models").mkdir(parents=True)
     (cluster.folder / "secret").mkdir()

@@ -109,10 +109,13 @@ def _notices(context: Context, progress: Progress, new_images: Images | None) ->
     """The conditions that are only in the status while they hold."""
     yield from _risk_notices(context)
     if context.settings.machine:
+        on_gpu = context.spec.gpu_count > 0
+        backends = "PyTorch backend is a stand-in" if on_gpu else "ONNX and PyTorch backends are stand-ins"
+        own = ", in which your own PyTorch computes on the GPU" if on_gpu else ""
         message = (
             f"checked and measured by processes of {context.settings.machine}, without a cluster. Nothing enforces"
-            " limits there, and the server's ONNX and PyTorch backends are stand-ins for NVIDIA's: compare the figures"
-            " with those of the same machine only"
+            f" limits there, and the server's {backends} for NVIDIA's{own}: compare the figures with those of the same"
+            " machine only"
         )
         yield Statement("Local", True, Reason.LOCAL, message)
     yield from _rehearsal_notice(progress)

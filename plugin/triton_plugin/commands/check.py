@@ -17,6 +17,7 @@ import yaml
 
 from triton_local.boxed import Box
 from triton_local.fields import lacking, on_one_machine
+from triton_local.gpus import gpus
 from triton_local.images import Images
 from triton_local.install import CONVERTER, ENVIRONMENT, SERVER, TENSORFLOW, Installation, share
 from triton_local.interpreter import InstallError, Python, python
@@ -126,7 +127,9 @@ def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtim
     if options.python is not None:
         body["spec"].setdefault("conversion", {}).setdefault("image", ENVIRONMENT)
         pinned[ENVIRONMENT] = installation.name(ENVIRONMENT)
-    given = Given(dict(options.claim), wanted.config_maps, dict(options.secret), pinned)
+    found = gpus() if body["spec"].get("gpu") is not None else ()
+    secrets = dict(options.secret)
+    given = Given(dict(options.claim), wanted.config_maps, secrets, pinned, found, isolates=not options.unboxed)
     if wanted.files is not None:
         given.claims[CLAIM] = _claim(folder / "model", name, wanted.files)
     for claim, place in given.claims.items():
@@ -204,7 +207,7 @@ def _settings(installation: Installation) -> Settings:
     images = {"CONVERTER_IMAGE": CONVERTER, "SERVER_IMAGE": SERVER, "CONVERTER_TENSORFLOW_IMAGE": TENSORFLOW}
     environment = {name: installation.name(repository) for name, repository in images.items()}
     environment |= {ours: os.environ.get(name, "") for name, ours in OF_DOWNLOADS.items()}
-    environment |= {"ALLOWED_PYTHON_STEPS": "true", "INSTANCE_GROUP_KIND": "Auto"}
+    environment |= {"ALLOWED_PYTHON_STEPS": "true"}
     try:
         return replace(Settings.from_environment(environment), machine=os.uname().nodename)
     except SettingsError as error:

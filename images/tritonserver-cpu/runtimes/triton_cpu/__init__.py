@@ -8,5 +8,6 @@ batches, custom operators, BF16, and by `pytorch` also strings, which the native
 `execution_accelerators` for GPUs are ignored with a warning, as a build of the native backends without GPU ignores
 them; those for CPUs are refused, as a build without OpenVINO refuses them. A string that is not UTF-8 is refused with
 its request; the native backend passes it on. Only here: each instance gets an equal share of the container's cores,
-unless the thread count is configured.
+unless the thread count is configured. On a GPU, which `kubectl triton check` may have, `pytorch` computes by
+whatever PyTorch it finds; `onnxruntime` refuses one.
 """

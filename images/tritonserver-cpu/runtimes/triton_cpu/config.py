@@ -35,6 +35,8 @@ class Config:
     instances: int
     parameters: Mapping[str, str]
     graph_level: int | None
+    device: str
+    """PyTorch's name of where this instance computes."""
     gpu_accelerators: tuple[str, ...]
     cpu_accelerators: tuple[str, ...]
 
@@ -84,9 +86,15 @@ def parse(arguments: Mapping[str, str]) -> Config:
         instances=sum(int(group.get("count", 1)) for group in raw.get("instance_group", [])) or 1,
         parameters={key: value.get("string_value", "") for key, value in raw.get("parameters", {}).items()},
         graph_level=None if level is None else int(level),
+        device=device(arguments["model_instance_kind"], arguments["model_instance_device_id"]),
         gpu_accelerators=tuple(item["name"] for item in accelerators.get("gpu_execution_accelerator", [])),
         cpu_accelerators=tuple(item["name"] for item in accelerators.get("cpu_execution_accelerator", [])),
     )
+
+
+def device(kind: str, number: str) -> str:
+    """Return PyTorch's name of the device of an instance: of its kind, as the server has resolved it, and number."""
+    return f"cuda:{number}" if kind == "GPU" else "cpu"
 
 
 def _tensor(model: str, io: Mapping[str, Any]) -> Tensor:

@@ -29,6 +29,8 @@ class OnnxSession:
 
     def __init__(self, config: Config, log_warning: Log) -> None:
         """Load the model file and check the configuration against it. Raises ModelError."""
+        if config.device != "cpu":
+            raise ModelError(f"unable to load model '{config.name}', this ONNX Runtime has no GPU: {config.device}")
         for name in config.cpu_accelerators:
             raise ModelError(f"unknown Execution Accelerator '{name}' is requested")
         for name in config.gpu_accelerators:

@@ -50,7 +50,8 @@ class TorchSession:
         self._guard = torch.no_grad if inference_mode is False else torch.inference_mode
         try:
             with self._guard():
-                self._module = torch.jit.load(str(config.file), map_location="cpu")
+                self._device = torch.device(config.device)
+                self._module = torch.jit.load(str(config.file), map_location=self._device)
                 schema = self._module.forward.schema
         except Exception as error:
             raise ModelError(f"failed to load model '{config.name}': {error}") from error
@@ -66,8 +67,11 @@ class TorchSession:
         """Call `forward` once. Raises RunError with PyTorch's message."""
         with self._guard():
             try:
-                values = {name: torch.from_numpy(inputs[name]) for name in self._inputs}
+                values = {name: torch.from_numpy(inputs[name]).to(self._device) for name in self._inputs}
                 result = self._module(values) if self._is_dict else self._module(*values.values())
+                # What fails on a GPU fails when it is waited for.
+                if self._device.type == "cuda":
+                    torch.cuda.synchronize(self._device)
             except Exception as error:
                 raise RunError(f"PyTorch execute failure: {error}") from error
             results = result if isinstance(result, tuple) else (result,)
@@ -83,7 +87,8 @@ def _configure_runtime(config: Config) -> None:
     torch._C._set_graph_executor_optimize(not config.boolean("DISABLE_OPTIMIZED_EXECUTION"))
     # On a CPU the fuser compiles anew for every shape, in a module's second call: seconds for ResNet-50, minutes for
     # FastPitch, and no faster afterwards. Of `round().long()` it makes zeros (PyTorch 2.6).
-    torch._C._jit_set_texpr_fuser_enabled(False)
+    if config.device == "cpu":
+        torch._C._jit_set_texpr_fuser_enabled(False)
     for key, switch in SWITCHES.items():
         enabled = config.boolean(key)
         if enabled is not None:
@@ -149,4 +154,4 @@ def _output(tensor: Tensor, position: int, results: tuple[Any, ...]) -> Array:
         )
     if result.dim() == 0:
         raise RunError(f"output '{tensor.name}' is a scalar which is not supported.", invalid=True)
-    return np.asarray(result.detach().contiguous().numpy())
+    return np.asarray(result.detach().cpu().contiguous().numpy())
