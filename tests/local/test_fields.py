@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 import yaml
 
-from triton_local.fields import IMAGES, LEFT_OUT, SOURCES, lacking, on_one_machine
+from triton_local.fields import IMAGES, LEFT_OUT, lacking, on_one_machine
 from triton_local.gpus import Gpu
 from triton_local.install import ENVIRONMENT
 from triton_local.session import Given
+from triton_local.versions import SOURCES
 from triton_operator.crdgen import crd
 
 Body = dict[str, Any]
