@@ -195,6 +195,7 @@ def test_markdown_keeps_the_layout_of_nvidias_readmes() -> None:
     assert headings == [
         "# Deploying the digits model on Triton Inference Server",
         "## Solution overview",
+        "## Setup",
         "## Advanced",
         "### Prepare configuration",
         "### Latency explanation",
@@ -207,12 +208,16 @@ def test_markdown_keeps_the_layout_of_nvidias_readmes() -> None:
         "## Accuracy",
         "## Candidates",
         "## Environment",
+        "## Release Notes",
+        "### Changelog",
     ]
     tables = [line.strip("| ").replace(" | ", "|") for line in text.splitlines() if line.startswith("| ")]
     assert OFFLINE_HEADINGS in tables
     assert COMPONENTS_HEADINGS in tables
     assert ONLINE_HEADINGS in tables
     assert "| Max Batch Size | 8 |" in text
+    assert "| Backend | ONNX Runtime |\n| Model Format | onnx |\n| Model size |" in text
+    assert re.search(r"^ \* 2026-11-21: candidate onnx-fp32 of source .*, accuracy 0.98$", text, re.MULTILINE)
     assert "|![Throughput against batch size](plots/digits-offline-throughput.svg)" in text
 
 

@@ -36,12 +36,14 @@ def as_markdown(report: Report, with_plots: bool) -> str:
     parts = [
         f"# Deploying the {text(report.name)} model on Triton Inference Server",
         _overview(report),
+        *_setup(report),
         *_advanced(report),
         *_performance(report, with_plots),
         *_accuracy(report),
         *_candidates(report),
         *_searches(report),
         *_environment(report),
+        *_release_notes(report),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -92,6 +94,22 @@ def _overview(report: Report) -> str:
             load = load_of_figures(serving, report.performance.online if report.performance else ())
             lines.append(f" * **P99 latency:** {text(serving.p99_latency or '')} at {load or 'that load'}")
     return "\n".join(lines)
+
+
+def _setup(report: Report) -> list[str]:
+    lines = [f" * **{each.name}:** {text(each.value)}" for each in report.setup]
+    return ["## Setup", "\n".join(lines)] if lines else []
+
+
+def _release_notes(report: Report) -> list[str]:
+    if not report.releases:
+        return []
+    lines = [
+        f" * {text(each.measured_at[:10])}: candidate {text(each.candidate)} of source {text(each.source)}, revision"
+        f" {text(each.revision)}{text(''.join(f', {name} {value}' for name, value in each.metrics.items()))}"
+        for each in report.releases
+    ]
+    return ["## Release Notes", "### Changelog", "\n".join(lines)]
 
 
 def _advanced(report: Report) -> list[str]:

@@ -153,6 +153,21 @@ class SearchReport(ApiType):
         return [point.row for point in self.points if point.row is not None]
 
 
+class ReleaseReport(ApiType):
+    """A revision that served."""
+
+    measured_at: str
+    """When it was measured (RFC 3339, UTC)."""
+    revision: str
+    """Its name."""
+    candidate: str
+    """The name of its candidate."""
+    source: str
+    """The version of its source, or else the digest."""
+    metrics: dict[str, str]
+    """The metrics of what it served."""
+
+
 class Report(ApiType):
     """All that is known of one TritonDeployment."""
 
@@ -190,6 +205,10 @@ class Report(ApiType):
     """The metrics of the active revision."""
     performance: Measured | None
     """The sweeps of the active revision: offline on the profile pod's server, online through the preview Service."""
+    setup: list[Parameter]
+    """The images and the device that this object needs."""
+    releases: list[ReleaseReport]
+    """The revisions that served, the last one first; as far as they are recorded."""
     configuration: str = Field(default="", exclude=True)
     """Format, precision and accelerator of the candidate whose parameters are shown."""
 
@@ -250,8 +269,30 @@ def report(subject: Subject) -> Report:
         searches=[_search(subject, each) for each in status.search],
         accuracy=status.accuracy,
         performance=measured,
+        setup=_setup(subject),
+        releases=[
+            ReleaseReport(
+                measured_at=each.measured_at,
+                revision=name,
+                candidate=each.candidate,
+                source=each.source_version or each.source_digest,
+                metrics=each.metrics,
+            )
+            for name, each in subject.history.revisions.items()
+        ],
         configuration=_configuration(shown),
     )
+
+
+def _setup(subject: Subject) -> list[Parameter]:
+    """Return what NVIDIA's READMEs ask their reader to have."""
+    images, spec = subject.status.images, subject.spec
+    lines = {
+        "Triton Inference Server": spec.serving.image or (images.server if images else ""),
+        "Conversion": spec.conversion.image or (images.converter if images else ""),
+        "GPU": (spec.gpu.product or "any") if spec.gpu_count and spec.gpu else "",
+    }
+    return [Parameter(name=name, value=value) for name, value in lines.items() if value]
 
 
 def environment_lines(environment: EnvironmentStatus) -> list[tuple[str, str]]:

@@ -2,11 +2,24 @@
 
 from collections.abc import Iterable
 
+from triton_converters.contract.formats import FORMATS
 from triton_operator.api.model import Model
 from triton_operator.api.schema import ApiType
 from triton_operator.api.search_status import ConfigStatus
 from triton_operator.api.status import CandidateStatus
 from triton_plugin.reading.subject import Subject, member_parts
+
+BACKENDS = {
+    "hps": "Merlin HPS",
+    "onnxruntime": "ONNX Runtime",
+    "python": "Python",
+    "pytorch": "PyTorch",
+    "tensorflow": "TensorFlow",
+    "tensorrt": "TensorRT",
+}
+"""The names of Triton's backends in NVIDIA's READMEs."""
+VARIANTS = {"ts-trace": "Trace", "ts-script": "Script"}
+"""The ways to TorchScript, as NVIDIA's READMEs name them."""
 
 
 class Parameter(ApiType):
@@ -20,13 +33,17 @@ class Parameter(ApiType):
 
 def parameters(shown: CandidateStatus | None, subject: Subject) -> list[Parameter]:
     """Return the parameters of the candidate that is shown."""
-    formats, precisions, accelerators = _of_members(shown)
+    formats, precisions, accelerators = (" + ".join(each) for each in _of_members(shown))
     spec, models = subject.spec, subject.spec.models
     tuned = shown.config if shown else None
     lines = {
         "Ensemble of": " + ".join(each.name for each in models) if spec.ensemble else "",
         "Export Format": _joined(each.format for each in models if each.format),
+        "Backend": _joined(BACKENDS[FORMATS[each].backend] for each in _of_members(shown)[0] if each in FORMATS),
         "Model Format": formats,
+        "Conversion variant": _joined(VARIANTS[each] for each in _of_members(shown)[0] if each in VARIANTS),
+        "Model size": _size(shown, subject),
+        "Input": _inputs(subject),
         "Precision": precisions.upper(),
         "Backend Accelerator": accelerators,
         "GPU" if spec.gpu_count else "Device Kind": _device(subject),
@@ -40,11 +57,24 @@ def parameters(shown: CandidateStatus | None, subject: Subject) -> list[Paramete
     return [Parameter(name=name, value=value) for name, value in lines.items() if value]
 
 
-def _of_members(shown: CandidateStatus | None) -> tuple[str, str, str]:
+def _of_members(shown: CandidateStatus | None) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Return the formats, precisions and accelerators of a candidate's models."""
     members = [member_parts(each) for each in shown.members] if shown else []
     formats, precisions, accelerators = zip(*members, strict=True) if members else ((), (), ())
-    return " + ".join(formats), " + ".join(precisions), " + ".join(accelerators)
+    return formats, precisions, accelerators
+
+
+def _size(shown: CandidateStatus | None, subject: Subject) -> str:
+    """Return how large the candidate's file is; empty: not known."""
+    conversion = subject.conversion(shown) if shown else None
+    return f"{conversion.file_bytes / 1e6:.3g} MB" if conversion and conversion.file_bytes else ""
+
+
+def _inputs(subject: Subject) -> str:
+    """Return the shapes that clients send, such as 4x128x128x128; -1 is any size."""
+    signature = subject.status.signature
+    shapes = {each.name: "x".join(map(str, each.dims)) for each in signature.inputs} if signature else {}
+    return ", ".join(f"{name} {shape}" if len(shapes) > 1 else shape for name, shape in shapes.items())
 
 
 def _device(subject: Subject) -> str:
