@@ -98,6 +98,11 @@ def picture(status: TritonDeploymentStatus) -> Picture:
     )
 
 
+def overdue(status: TritonDeploymentStatus) -> str:
+    """Return what ended a watch that its user bounded, and what went on at that moment."""
+    return f"The time of --timeout is over; it was still {picture(status).work()}"
+
+
 def is_ready(status: TritonDeploymentStatus, generation: int) -> bool:
     """Whether the Ready condition holds for this generation of the spec."""
     ready = conditions_by_type(status).get("Ready")
