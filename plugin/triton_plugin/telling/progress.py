@@ -148,7 +148,10 @@ class Display:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
+        # FORCE_COLOR makes any output a terminal for rich.
+        self.live = (
+            Live(console=console, refresh_per_second=4) if console.is_terminal and console.file.isatty() else None
+        )
         self.last: Picture | None = None
         self.measured = ""
         self.changed = 0.0
