@@ -76,6 +76,6 @@ def test_a_ci_system_that_ends_the_job_ends_it_as_ctrl_c_does(
             main(["check", str(tmp_path / "model.onnx"), "--junit", str(tmp_path / "junit.xml")])
     finally:
         signal.signal(signal.SIGTERM, before)
-    assert ended.value.code == Exit.TERMINATED == 143
+    assert ended.value.code == Exit.TERMINATED
     assert "the same command goes on" in capsys.readouterr().err
     assert "ended before its outcome" in (tmp_path / "junit.xml").read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ def junit_of_error(name: str, message: str) -> str:
 def _suite(name: str, cases: Sequence[Element]) -> str:
     tags = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     counts = {each: str(sum(case.find(tag) is not None for case in cases)) for each, tag in tags.items()}
-    suite = Element("testsuite", name=name, tests=str(len(cases)), **counts)
+    suite = Element("testsuite", {"name": name, "tests": str(len(cases)), **counts})
     suite.extend(cases)
     text = tostring(suite, encoding="unicode")
     # XML has no form for what a terminal would obey.
