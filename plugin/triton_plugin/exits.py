@@ -15,6 +15,7 @@ class Exit(IntEnum):
     UNREACHABLE = 5, "the API server does not answer"
     TIMED_OUT = 6, "the time of --timeout is over"
     INTERRUPTED = 130, "Ctrl-C"
+    TERMINATED = 143, "SIGTERM, as a CI system sends it to end a job"
 
     meaning: str
 

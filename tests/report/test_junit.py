@@ -4,11 +4,11 @@ from xml.etree import ElementTree
 
 from tests.report.subjects import golden, hostile, ready
 from triton_plugin.reading.subject import Subject, parse
-from triton_plugin.telling.junit import junit
+from triton_plugin.telling.junit import junit, junit_of_error
 
 
-def suite(subject: Subject) -> ElementTree.Element:
-    return ElementTree.fromstring(junit(subject))  # noqa: S314 - made here
+def suite(subject: Subject, *, is_late: bool = False) -> ElementTree.Element:
+    return ElementTree.fromstring(junit(subject, is_late=is_late))  # noqa: S314 - made here
 
 
 def named(found: ElementTree.Element, tag: str) -> list[str]:
@@ -33,6 +33,7 @@ def test_a_refused_object_fails_with_the_reason_and_what_comes_after_is_skipped(
     assert len(failed) > 1
     assert {each.get("type") for each in found.iter("failure")} == {"ThresholdNotMet"}
     assert {"Available", "PerformanceMeasured"} <= set(named(found, "skipped"))
+    assert all(each.text == each.get("message") for tag in ("failure", "skipped") for each in found.iter(tag))
 
 
 def test_a_candidate_that_is_refused_is_no_failure_of_the_object() -> None:
@@ -41,6 +42,28 @@ def test_a_candidate_that_is_refused_is_no_failure_of_the_object() -> None:
     assert names
     assert names <= set(named(found, "skipped"))
     assert not names & set(named(found, "failure"))
+
+
+def test_a_candidate_that_never_ran_is_skipped() -> None:
+    subject = parse(*golden("profiling"))
+    waiting = {each.name for each in subject.status.candidates if not each.throughput}
+    assert waiting
+    assert waiting <= set(named(suite(subject), "skipped"))
+    assert "None" not in junit(subject)
+
+
+def test_an_object_that_is_late_fails_with_what_went_on_and_that_is_all() -> None:
+    found = suite(parse(*golden("profiling")), is_late=True)
+    (failure,) = found.iter("failure")
+    assert failure.get("type") == "TimedOut"
+    assert (failure.text or "").startswith("The time of --timeout is over; it was still profiling onnx-fp32")
+
+
+def test_what_could_not_be_checked_is_an_error() -> None:
+    found = ElementTree.fromstring(junit_of_error("digits", "<b> is invalid"))  # noqa: S314 - made here
+    assert (found.get("tests"), found.get("errors"), found.get("failures")) == ("1", "1", "0")
+    (error,) = found.iter("error")
+    assert error.text == error.get("message") == "<b> is invalid"
 
 
 def test_words_of_others_stay_words() -> None:

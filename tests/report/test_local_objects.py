@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from tests.report.subjects import expected, golden
+from triton_plugin.__main__ import main
+from triton_plugin.exits import Exit
 from triton_plugin.reading.subject import Subject, parse
 from triton_plugin.telling.advice import advice, known
 from triton_plugin.telling.explain import explain
@@ -66,3 +68,10 @@ def test_a_first_request_goes_to_the_ports_of_the_command_that_serves() -> None:
     text = first_request(local("ready"))
     assert "port-forward" not in text
     assert "http://localhost:8000/v2/models/digits" in text
+
+
+def test_the_log_of_a_check_is_a_file_of_its_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    place = "pods/POD/CONTAINER.log"
+    assert place in advice("UserCodeFailed", "digits", is_local=True)
+    assert main(["logs", "digits-check/objects.json"]) == Exit.FAILED
+    assert f"digits-check/{place}" in capsys.readouterr().err

@@ -263,6 +263,7 @@ def test_it_ends_when_its_time_is_over() -> None:
     status, text = watched([case("profiling")] * 5, seconds=20.0, timeout=60.0)
     assert status == Exit.TIMED_OUT
     assert "is in progress" in text
+    assert text.splitlines()[-1].startswith("The time of --timeout is over; it was still profiling onnx-fp32")
     assert watched([case("profiling"), case("ready")], seconds=60.0, timeout=60.0)[0] == Exit.OK, "it is done in time"
 
 

@@ -4,6 +4,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import socket
 import sys
 import time
@@ -35,12 +36,12 @@ from triton_plugin.drafting.push.files import Files, collect, digest
 from triton_plugin.drafting.run import CLAIM, complete_yaml
 from triton_plugin.drafting.validation.files import faults_in_words
 from triton_plugin.drafting.validation.validate import Loader, deployments
-from triton_plugin.errors import CheckError
+from triton_plugin.errors import CheckError, CommandError
 from triton_plugin.exits import Exit
 from triton_plugin.reading import bounded_yaml
 from triton_plugin.reading.job_log import LOGGED_STAGES, JobLog, job_log
 from triton_plugin.reading.subject import Subject, parse
-from triton_plugin.telling.junit import junit
+from triton_plugin.telling.junit import junit, junit_of_error
 from triton_plugin.telling.report.document import report
 from triton_plugin.telling.request import first_request
 from triton_plugin.telling.watch import Reads, watch
@@ -78,6 +79,41 @@ class _Wanted:
 
 def run(options: argparse.Namespace) -> Exit:
     """Check and measure, and say where the report is. Raises CheckError, other CommandErrors and OSError."""
+    name = options.name or options.path.resolve().stem
+    if options.junit is not None:
+        try:
+            options.junit.parent.mkdir(parents=True, exist_ok=True)
+            # Whatever ends this command, the outcome of an earlier one is gone.
+            options.junit.write_text(junit_of_error(name, "the check ended before its outcome"), encoding="utf-8")
+        except OSError as error:
+            raise CheckError(f"--junit {options.junit} cannot be written: {error.strerror}") from error
+    signal.signal(signal.SIGTERM, _end)
+    try:
+        return _run(options)
+    except (CommandError, OSError) as error:
+        _write_junit(options.junit, junit_of_error(name, str(error)))
+        raise
+    except (KeyboardInterrupt, SystemExit):
+        say("\nThe check was interrupted; the same command goes on from there", sys.stderr)
+        raise
+
+
+def _end(*_: object) -> None:
+    """Unwind as Ctrl-C does, once."""
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    sys.exit(Exit.TERMINATED)
+
+
+def _write_junit(file: Path | None, text: str) -> None:
+    """Write the outcome for a CI system, if one is asked for; a fault of that changes no exit status."""
+    try:
+        if file is not None:
+            file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        say(f"--junit {file} cannot be written: {error.strerror}", sys.stderr)
+
+
+def _run(options: argparse.Namespace) -> Exit:
     path: Path = options.path
     wanted = _object_file(path) if path.suffix in OBJECT_ENDINGS else _drafted(path, options)
     # Programs start in other folders than this one.
@@ -95,7 +131,7 @@ def run(options: argparse.Namespace) -> Exit:
         raise CheckError(str(error)) from error
 
 
-def _write(folder: Path, text: str, subject: Subject, options: argparse.Namespace) -> None:
+def _write(folder: Path, text: str, subject: Subject) -> None:
     """Write what is to be read of the outcome, and say where it is. Raises OSError.
 
     ``text``: of the object; empty: the user wrote it.
@@ -103,8 +139,6 @@ def _write(folder: Path, text: str, subject: Subject, options: argparse.Namespac
     if text:
         (folder / OBJECT).write_text(text, encoding="utf-8")
     (folder / REPORT).write_text(document(report(subject), "html", None), encoding="utf-8")
-    if options.junit is not None:
-        options.junit.write_text(junit(subject), encoding="utf-8")
     say(f"\nThe report is {folder / REPORT}; explain, history and compare read {folder / OBJECTS}")
 
 
@@ -113,6 +147,7 @@ def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtim
 
     Raises CheckError, SessionError, InstallError, OSError.
     """
+    (folder / REPORT).unlink(missing_ok=True)
     body = wanted.body
     name, metadata = _name(body), body["metadata"]
     installation = Installation(
@@ -157,7 +192,8 @@ def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtim
         status = watch(reads, console(), time.monotonic, time.sleep, options.timeout)
         work.settle()
         subject = parse(reads.body(), reads.results())
-        _write(folder, wanted.text, subject, options)
+        _write_junit(options.junit, junit(subject, is_late=status == Exit.TIMED_OUT))
+        _write(folder, wanted.text, subject)
         if options.serve and status == Exit.OK:
             _serve(work, bound, first_request(subject, options.path if options.path.is_dir() else None))
     return status
@@ -203,18 +239,22 @@ def _own_python() -> str:
 
 
 def _settings(installation: Installation) -> Settings:
-    """Return what an installation on this machine would be set to. Raises CheckError for a variable that it refuses."""
+    """Return what an installation on this machine would be set to.
+
+    Most checks download nothing, so a variable that an installation refuses is left out, and said to be.
+    """
     images = {"CONVERTER_IMAGE": CONVERTER, "SERVER_IMAGE": SERVER, "CONVERTER_TENSORFLOW_IMAGE": TENSORFLOW}
     environment = {name: installation.name(repository) for name, repository in images.items()}
-    environment |= {ours: os.environ.get(name, "") for name, ours in OF_DOWNLOADS.items()}
     environment |= {"ALLOWED_PYTHON_STEPS": "true"}
-    try:
-        return replace(Settings.from_environment(environment), machine=os.uname().nodename)
-    except SettingsError as error:
-        words = str(error)
-        for name, ours in OF_DOWNLOADS.items():
-            words = words.replace(ours, name)
-        raise CheckError(f"a variable of your environment, by which downloads go: {words}") from error
+    settings = Settings.from_environment(environment)
+    for name, ours in OF_DOWNLOADS.items():
+        try:
+            settings = Settings.from_environment(environment | {ours: os.environ.get(name, "")})
+        except SettingsError as error:
+            say(f"Downloads of the check go without {name}: {str(error).replace(ours, name)}", sys.stderr)
+        else:
+            environment[ours] = os.environ.get(name, "")
+    return replace(settings, machine=os.uname().nodename)
 
 
 def _log(work: Session) -> JobLog:

@@ -2,11 +2,13 @@
 
 import argparse
 import subprocess
+from pathlib import Path
 
 from triton_operator import names
 from triton_plugin.commands.arguments import cluster
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
+from triton_plugin.reading.cluster import is_file
 from triton_plugin.terminal import say
 
 MOST_CONTAINERS = 100
@@ -15,6 +17,9 @@ MOST_CONTAINERS = 100
 
 def run(options: argparse.Namespace) -> Exit:
     """Print the logs by kubectl, each line after its pod and container. Raises SubjectError."""
+    if is_file(options.name):
+        pods = Path(options.name).parent / "pods"
+        raise SubjectError(f"logs reads a cluster; those of a check are files, {pods}/POD/CONTAINER.log")
     source = cluster(options)
     source.triton_deployment(options.name)
     command = source.kubectl(*arguments(options))

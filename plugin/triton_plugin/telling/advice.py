@@ -21,6 +21,7 @@ LOCAL_WORDS = {
     ", or wait an hour at most": "",
     ": kubectl triton push": "",
     ": kubectl triton rollback NAME --to-latest": "",
+    "The Job's log has": "The Job's log, pods/POD/CONTAINER.log in the folder of the check, has",
     "the Helm value sources.caBundle": "the file that SSL_CERT_FILE names",
 }
 """What stands for words about a cluster in the advice for an object that was checked on one machine."""

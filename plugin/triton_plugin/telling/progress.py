@@ -98,6 +98,11 @@ def picture(status: TritonDeploymentStatus) -> Picture:
     )
 
 
+def overdue(status: TritonDeploymentStatus) -> str:
+    """Return what ended a watch that its user bounded, and what went on at that moment."""
+    return f"The time of --timeout is over; it was still {picture(status).work()}"
+
+
 def is_ready(status: TritonDeploymentStatus, generation: int) -> bool:
     """Whether the Ready condition holds for this generation of the spec."""
     ready = conditions_by_type(status).get("Ready")
@@ -143,7 +148,10 @@ class Display:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
+        # FORCE_COLOR makes any output a terminal for rich.
+        self.live = (
+            Live(console=console, refresh_per_second=4) if console.is_terminal and console.file.isatty() else None
+        )
         self.last: Picture | None = None
         self.measured = ""
         self.changed = 0.0

@@ -16,7 +16,7 @@ from triton_plugin.reading.subject import Subject, parse
 from triton_plugin.telling import tables
 from triton_plugin.telling.explain import explain
 from triton_plugin.telling.history import figures_before
-from triton_plugin.telling.progress import Display
+from triton_plugin.telling.progress import Display, overdue
 from triton_plugin.telling.remaining import words_left
 
 POLL_SECONDS = 1.0
@@ -95,7 +95,10 @@ def watch(
         return Exit.OK
     if is_waiting or subject.waits_for_its_user:
         return Exit.WAITING
-    return Exit.STALLED if subject.stop_condition is not None else Exit.TIMED_OUT
+    if subject.stop_condition is not None:
+        return Exit.STALLED
+    console.print(f"\n{overdue(_present(subject))}", markup=False, soft_wrap=True)
+    return Exit.TIMED_OUT
 
 
 def _is_ready(subject: Subject) -> bool:
