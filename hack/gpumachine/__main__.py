@@ -95,7 +95,7 @@ def laid_out(folder: Path) -> tuple[str, str]:
     shutil.move(folder / "base", base)
     tie(base, interpreter)
     (packages,) = base.glob("venv/lib/python*/site-packages")
-    shutil.copy(base / "tritonserver/site-packages/own.pth", packages)
+    (packages / "own.pth").write_text("".join(f"{each}\n" for each in interpreter.packages), encoding="utf-8")
     return str(folder / "site"), str(packages)
 
 

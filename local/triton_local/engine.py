@@ -125,6 +125,8 @@ class Engine(threading.Thread):
 
     def __init__(self, objects: Objects, machine: Machine, settings: Settings) -> None:
         super().__init__(daemon=True, name="engine")
+        self.knows = threading.Event()
+        """Whether a pass has told of this run; until then the status is that of an earlier one."""
         self.rests = threading.Event()
         """Whether nothing more comes by itself."""
         self.failure: BaseException | None = None
@@ -148,6 +150,7 @@ class Engine(threading.Thread):
             self._passes()
         except BaseException as error:
             self.failure = error
+            self.knows.set()
             raise
 
     def _passes(self) -> None:
@@ -158,6 +161,8 @@ class Engine(threading.Thread):
                 self.rests.clear()
                 self._objects.changed.clear()
                 result = self._operator.reconcile(self._objects.key)
+                if not result.failed:
+                    self.knows.set()
                 pause = RETRY_SECONDS if result.failed else result.again_after
                 due = float("inf") if pause is None else time.monotonic() + pause
                 self._objects.save()

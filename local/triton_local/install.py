@@ -50,6 +50,8 @@ VARIABLES = {
     "HOME": "/tmp",  # noqa: S108 - a folder of the container's own
 }
 """Variables of all images."""
+PACKAGES = "TRITON_PACKAGES"
+"""The variable that names the folders with the user's packages to the server's Python."""
 SELDOM_IMPORTED = "/(sympy|mpmath|tests?)/"
 """A pattern of packages that are not compiled, which takes longer than all others: INT8 alone imports the first two."""
 PIP_WORDS = 2000
@@ -116,11 +118,14 @@ class Installation:
 
     def _server(self) -> Image:
         path = f"{TRITONSERVER}/bin:{TRITONSERVER}/venv/bin:{PATH}"
+        packages = {PACKAGES: os.pathsep.join(map(str, self._python.packages))} if self._has_packages else {}
         return Image(
             id="",
             mounts=(*self._system(), Mount(self._part("base") / "tritonserver", TRITONSERVER, read_only=True)),
             links=_links(),
-            environment=VARIABLES | {"PATH": path, "LD_LIBRARY_PATH": f"{TRITONSERVER}/lib", "USER": "triton-server"},
+            environment=VARIABLES
+            | {"PATH": path, "LD_LIBRARY_PATH": f"{TRITONSERVER}/lib", "USER": "triton-server"}
+            | packages,
             entrypoint=(f"{TRITONSERVER}/start.sh",),
             directory=TRITONSERVER,
         )
@@ -287,13 +292,13 @@ def tie(folder: Path, interpreter: Python) -> None:
         link.symlink_to(interpreter.library)
     _venv(folder, interpreter)
     # The stub takes no PYTHONPATH: it has the packages of the first `python3` on its PATH. So it gets one that finds
-    # the server's NumPy, then the packages of the user's where they are mounted.
+    # the server's NumPy, then the packages of the user's of this run.
     shutil.rmtree(server / "venv", ignore_errors=True)
     (packages,) = (_venv(server, interpreter) / "lib").glob("python*/site-packages")
     shutil.rmtree(packages)
     packages.symlink_to("../../../site-packages")
-    lines = "".join(f"{each}\n" for each in interpreter.packages)
-    (server / "site-packages/own.pth").write_text(lines, encoding="utf-8")
+    line = f"import os, sys; sys.path.extend(filter(None, os.environ.get({PACKAGES!r}, '').split(os.pathsep)))\n"
+    (server / "site-packages/own.pth").write_text(line, encoding="utf-8")
 
 
 def _arrange_client(venv: Path, libraries: Path, older: Path) -> None:

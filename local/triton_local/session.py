@@ -9,7 +9,7 @@ from pathlib import Path
 from socket import socket
 from uuid import uuid4
 
-from triton_local.engine import Engine, Machine, services
+from triton_local.engine import RETRY_SECONDS, Engine, Machine, services
 from triton_local.gpus import Gpu
 from triton_local.kubelet import Node, end_of
 from triton_local.objects import Objects
@@ -18,6 +18,7 @@ from triton_local.turn import MEASURING, Turn
 from triton_local.volumes import Storage, remove_memory
 from triton_operator import names
 from triton_operator.names import Body
+from triton_operator.planning.setbacks import TOLD_AFTER
 from triton_operator.settings import Settings
 
 OBJECTS = "objects.json"
@@ -26,6 +27,8 @@ MARK = "made-here"
 """A link to the note of a folder that a command of this user has made, in that folder."""
 LOG_BYTES = 2**20
 """How much of the end of a log is read; a program may print for ever."""
+FIRST_SECONDS = TOLD_AFTER.total_seconds() + RETRY_SECONDS
+"""How long the first pass is waited for: if passes fail for so long, the status says so."""
 SETTLING_SECONDS = 10.0
 """How long the last passes may take once the outcome is known: they write the results of the last Job."""
 
@@ -112,6 +115,7 @@ def session(
     engine = Engine(objects, Machine(node, objects, _turn()), settings)
     engine.start()
     try:
+        engine.knows.wait(FIRST_SECONDS)
         yield Session(objects, engine, pods, runtime)
     finally:
         engine.stop()

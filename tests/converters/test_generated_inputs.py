@@ -477,6 +477,14 @@ def impossible() -> Any:
     return graph.model({"x": (TensorProto.FLOAT, ["batch", "length"])}, {"y": (rows, TensorProto.FLOAT, None)})
 
 
+def not_a_number() -> Any:
+    """A model that takes anything, and answers NaN."""
+    graph = Graph()
+    zero = graph.add("Mul", "x", graph.constant(numpy.array([0], numpy.float32)))
+    y = graph.add("Div", zero, zero)
+    return graph.model({"x": (TensorProto.FLOAT, ["batch", 4])}, {"y": (y, TensorProto.FLOAT, ["batch", 4])})
+
+
 def single() -> Any:
     """A graph that declares a batch of any size, but reshapes to a single sample."""
     graph = Graph()
@@ -498,8 +506,13 @@ def test_a_graph_that_reshapes_to_a_single_sample_is_served_one_at_a_time(refer:
         ),
         (identity(TensorProto.FLOAT, []), 1, "set models[].config.maxBatchSize to 0"),
         (impossible(), 2, "accepts no inputs that were tried, first x float32[1, 224]: model.onnx failed"),
+        (
+            not_a_number(),
+            2,
+            "answers nothing finite to the inputs that were tried, first x float32[1, 4]: 4 of 4 elements of output y",
+        ),
     ],
-    ids=["fixed", "scalar", "impossible"],
+    ids=["fixed", "scalar", "impossible", "nan"],
 )
 def test_what_cannot_be_generated_says_what_to_do(refer: Refer, model: Any, max_batch_size: int, words: str) -> None:
     failure = refusal(refer, model, max_batch_size=max_batch_size)

@@ -375,3 +375,27 @@ def test_a_wrong_input_is_told_with_its_shape(tmp_path: Path) -> None:
         load(tmp_path)({"tokens": numpy.zeros((2, 3), numpy.float32)})
     assert caught.value.reason is Reason.FRAMEWORK_FAILED
     assert "inputs: tokens float32[2, 3]" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("ir_version", "opset", "words"),
+    [
+        (99, 17, r"has IR version 99 of ONNX; onnxruntime \S+ reads none after \d+: export it with an older opset"),
+        (10, 99, r"has operator set 99 of ONNX; onnxruntime \S+ reads none after \d+: export it with an older opset"),
+        (10, 1, r"is not an ONNX model that runs: (?!.*(onnxruntime_src|ONNXRuntimeError|::)).*Gelu"),
+    ],
+    ids=["ir", "opset", "operator"],
+)
+def test_what_onnx_runtime_cannot_read_is_told_without_places_in_its_source(
+    tmp_path: Path, ir_version: int, opset: int, words: str
+) -> None:
+    graph = Graph()
+    y = graph.add("Gelu", "x")
+    model = graph.model({"x": (TensorProto.FLOAT, [1, 4])}, {"y": (y, TensorProto.FLOAT, [1, 4])})
+    model.ir_version = ir_version
+    model.opset_import[0].version = opset
+    (tmp_path / "models").mkdir()
+    onnx.save(model, str(tmp_path / "models/model.onnx"))
+    with pytest.raises(StageError, match=f"^models/model.onnx {words}") as refused:
+        onnx_loader.load(tmp_path, CODE, "onnx")
+    assert refused.value.reason is Reason.CHECKPOINT_INVALID

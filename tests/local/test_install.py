@@ -125,28 +125,56 @@ def test_an_installation_that_fails_is_not_taken_for_one(tmp_path: Path, monkeyp
             made.image(made.name(CONVERTER))
 
 
-def test_what_is_tied_to_a_python_has_its_numpy_then_the_user_s_packages_although_steps_take_no_path(
-    tmp_path: Path,
+def test_one_installation_serves_each_python_its_own_packages_after_the_server_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own, server = tmp_path / "own/site-packages", tmp_path / "base/tritonserver"
-    for folder, module in ((server / "site-packages", "numpy"), (own, "numpy"), (own, "torch")):
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{module}.py").touch()
-    (server / "lib").mkdir()
-    library = server / "lib/libpython3-1234.13.so.1.0"
+    own, other, site = tmp_path / "own", tmp_path / "other", Path("tritonserver/site-packages")
+
+    def base(folder: Path, interpreter: Python) -> None:
+        _modules(folder / site, "numpy")
+        (folder / "tritonserver/lib").mkdir()
+        (folder / "tritonserver/lib/libpython3-1234.13.so.1.0").touch()
+        install.tie(folder, interpreter)
+
+    monkeypatch.setitem(install.PARTS, "base", ("nothing", base))
+    for folder in (own, other):
+        _modules(folder, "numpy", "torch")
+        found = replace(OWN, executable=Path(sys.executable), packages=(tmp_path / "nowhere", folder))
+        for has_packages in (True, False):
+            made = installation(tmp_path / "local", found, has_packages=has_packages)
+            image = made.image(made.name(SERVER))
+            assert image is not None
+            # As containers and folders of pods show it elsewhere.
+            server = tmp_path / "moved"
+            server.unlink(missing_ok=True)
+            server.symlink_to(made.place("base") / "tritonserver")
+            program = (
+                "import numpy, importlib.util as u; t = u.find_spec('torch'); print(numpy.__file__, t and t.origin)"
+            )
+            argv = [str(server / "venv/bin/python3"), "-I", "-B", "-c", program]
+            done = subprocess.run(argv, check=True, capture_output=True, text=True, env=dict(image.environment))
+            numpy, torch = done.stdout.split()
+            assert Path(numpy).resolve() == made.place("base") / site / "numpy.py"
+            assert torch == (str(folder / "torch.py") if has_packages else "None")
+
+
+def _modules(folder: Path, *names: str) -> None:
+    folder.mkdir(parents=True)
+    for name in names:
+        (folder / f"{name}.py").touch()
+
+
+def test_what_is_made_with_one_python_is_tied_to_another(tmp_path: Path) -> None:
+    library = tmp_path / "tritonserver/lib/libpython3-1234.13.so.1.0"
+    for folder in (library.parent, tmp_path / "tritonserver/site-packages"):
+        folder.mkdir(parents=True)
     library.touch()
     # As a part that was made on one machine is tied to the Python of another.
-    for each in (OWN, replace(OWN, executable=Path(sys.executable), packages=(tmp_path / "nowhere", own))):
-        install.tie(tmp_path / "base", replace(each, executable=Path(sys.executable)))
-    assert library.readlink() == OWN.library
-    assert library.with_name(OWN.library.name).readlink() == OWN.library
-    assert (tmp_path / "base/venv/bin/python3").exists()
-    # As it may be mounted elsewhere.
-    moved = server.rename(tmp_path / "tritonserver")
-    program = "import numpy, torch; print(numpy.__file__, torch.__file__)"
-    argv = [str(moved / "venv/bin/python3"), "-I", "-B", "-c", program]
-    said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
-    assert [Path(each).resolve() for each in said] == [moved / "site-packages/numpy.py", own / "torch.py"]
+    for each in (OWN, replace(OWN, library=Path("/opt/lib/libpython3.13.so.1.0"))):
+        install.tie(tmp_path, replace(each, executable=Path(sys.executable)))
+        assert library.readlink() == each.library
+        assert library.with_name(each.library.name).readlink() == each.library
+    assert (tmp_path / "venv/bin/python3").exists()
 
 
 def test_what_a_program_says_last_is_in_the_error() -> None:

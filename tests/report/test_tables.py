@@ -121,3 +121,9 @@ def test_why_each_candidate_stands_where_it_does_is_said_in_full() -> None:
     for each in status.candidates:
         assert f"{each.name}: {each.reason}" in text
         assert each.message in text
+
+
+def test_an_unstable_measurement_is_marked_beside_its_load() -> None:
+    rows = [CandidateStatus(name="a", state="Passed", load="batch 1", stable=each) for each in (True, False, None)]
+    loads = [row[5] for row in tables.candidates(rows, None).rows]
+    assert loads == ["batch 1", "batch 1 (unstable)", "batch 1"]

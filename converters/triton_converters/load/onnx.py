@@ -1,5 +1,6 @@
 """Format ``onnx``: a file that ONNX Runtime runs on the CPU."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,17 @@ NAMED = 3
 """The most domains that a message names."""
 DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 """Domains whose operators ONNX Runtime has; others need libraries of custom operators, which are not loaded."""
+
+NOISE = re.compile(
+    r"\[ONNXRuntimeError\] : \d+ : \w+ : (?:Load model from \S+ failed:)?"
+    r"|/onnxruntime_src/\S+:\d+ [^()]*\([^()]*\)(?: const)? "
+)
+"""What ONNX Runtime says of itself in its messages: an error code, and the place in its source."""
+TOO_NEW = {
+    "IR version": re.compile(r"Unsupported model IR version: (\d+), max supported IR version: (\d+)"),
+    "operator set": re.compile(r"Opset (\d+) is under development .* is till opset (\d+)"),
+}
+"""How it says which version a file has and which one is the last that it reads, by what the version is of."""
 
 TYPES = {"float": "float32", "double": "float64", "string": "str"}
 """NumPy's names of ONNX Runtime's types, where they differ."""
@@ -135,7 +147,7 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
     except StageError:
         raise
     except Exception as error:
-        raise StageError(Reason.CHECKPOINT_INVALID, f"{path} is not an ONNX model that runs: {_line(error)}") from error
+        raise StageError(Reason.CHECKPOINT_INVALID, f"{path} {_unreadable(_line(error))}") from error
     inputs, outputs = session.get_inputs(), session.get_outputs()
     wanted = {each.name for each in (model.declared.outputs if model.declared else outputs)}
     _check_tensors(path, {"input": inputs, "output": [each for each in outputs if each.name in wanted]})
@@ -189,5 +201,14 @@ def _size(value: Any, axis: int) -> int | str:
     return f"{value.name}[{axis}]" if shared or not size else size
 
 
+def _unreadable(words: str) -> str:
+    """Say why ONNX Runtime does not open a file. ``words``: its own."""
+    for what, form in TOO_NEW.items():
+        if found := form.search(words):
+            advice = "export it with an older opset, by an older onnx package"
+            return f"has {what} {found[1]} of ONNX; {RUNTIME} reads none after {found[2]}: {advice}"
+    return f"is not an ONNX model that runs: {words}"
+
+
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:500] or type(error).__name__
+    return NOISE.sub("", " ".join(str(error).split()))[:500] or type(error).__name__

@@ -253,6 +253,8 @@ def _choice(subject: Subject) -> str:
     if selected_candidate is None or selected is None:
         return text
     text += "\n" + _sentence(f"Why {selected_candidate.name}: {selected.message}")
+    if selected_candidate.stable is False:
+        text += "\nIts measurement is unstable: no three windows agreed."
     if margin_text := margin(selected_candidate):
         text += f"\nIts {margin_text}."
     front = [each.name for each in by_rank(subject.status.candidates) if each.pareto]

@@ -154,7 +154,7 @@ def candidates(rows: Sequence[CandidateStatus], signature: SignatureStatus | Non
             row.state,
             row.throughput,
             milliseconds(row.p99_latency),
-            row.load,
+            f"{row.load} (unstable)" if row.stable is False else row.load,
             cell(row.pareto),
             max_error(row, signature),
         ]

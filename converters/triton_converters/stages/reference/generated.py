@@ -243,7 +243,8 @@ def _accepted(
     if batch_size is not None and _is_accepted(model, inputs, random):
         raise soundness.unbatched(f"{model.path} answers no single sample, but inputs of another first size")
     made, error = first
-    raise _failed(f"{model.path} accepts no inputs that were tried, first {_shapes(made)}: {error.message:.300}")
+    does = "accepts no inputs" if error.reason is Reason.FRAMEWORK_FAILED else "answers nothing finite to the inputs"
+    raise _failed(f"{model.path} {does} that were tried, first {_shapes(made)}: {error.message:.300}")
 
 
 def _shapes(inputs: Arrays) -> str:
