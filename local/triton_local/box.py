@@ -181,10 +181,23 @@ def trial(user: int, root: str) -> int:
 def pod(network: str, user: int) -> int:
     """Make the pod's namespaces, say so, and ask what standard input asks until it ends."""
     make_pod(network, user)
+    signal.signal(signal.SIGALRM, late)
     print("ready", flush=True)
     for line in sys.stdin:
-        print(int(answers(*json.loads(line))), flush=True)
+        url, timeout = json.loads(line)
+        answered = False
+        # The socket's timeout is for each read, of which a server may cause any number.
+        with suppress(TimeoutError):
+            signal.setitimer(signal.ITIMER_REAL, timeout)
+            answered = answers(url, timeout)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        print(int(answered), flush=True)
     return 0
+
+
+def late(*_: object) -> None:
+    """Raise TimeoutError: the time for an answer is over."""
+    raise TimeoutError
 
 
 def make_pod(network: str, user: int) -> None:
