@@ -80,6 +80,7 @@ REFUSED_ARGUMENTS = (
     (56, 0, ANY_BIT, 0x7E020000),  # clone: new namespaces
     (16, 1, EQUAL, 0x5412),  # ioctl: TIOCSTI, which types into a terminal
     (16, 1, EQUAL, 0x541C),  # ioctl: TIOCLINUX
+    (157, 0, EQUAL, 1),  # prctl: PR_SET_PDEATHSIG, by which a program would outlive the engine
     (41, 0, EQUAL, 40),  # socket: AF_VSOCK, which leads to a virtual machine's host from every network namespace
 )
 """A call, the number of an argument, and what of it is refused."""
@@ -180,10 +181,23 @@ def trial(user: int, root: str) -> int:
 def pod(network: str, user: int) -> int:
     """Make the pod's namespaces, say so, and ask what standard input asks until it ends."""
     make_pod(network, user)
+    signal.signal(signal.SIGALRM, late)
     print("ready", flush=True)
     for line in sys.stdin:
-        print(int(answers(*json.loads(line))), flush=True)
+        url, timeout = json.loads(line)
+        answered = False
+        # The socket's timeout is for each read, of which a server may cause any number.
+        with suppress(TimeoutError):
+            signal.setitimer(signal.ITIMER_REAL, timeout)
+            answered = answers(url, timeout)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        print(int(answered), flush=True)
     return 0
+
+
+def late(*_: object) -> None:
+    """Raise TimeoutError: the time for an answer is over."""
+    raise TimeoutError
 
 
 def make_pod(network: str, user: int) -> None:
@@ -328,10 +342,17 @@ def start(spec: dict[str, Any], argv: list[str], failure: int) -> None:
     for number in range(CAPABILITIES):
         LIBC.prctl(DROP_CAPABILITY, number, 0, 0, 0)
     try:
+        # The engine's is the machine's own, whose mode and owner root may change.
+        own = os.open("/dev/null", os.O_RDWR)
+        null = os.fstat(own).st_rdev
+        for number in range(3):
+            if os.fstat(number).st_rdev == null:
+                os.dup2(own, number)
+        os.close(own)
         refuse_calls()
         os.chdir(spec["directory"])
         os.execvpe(argv[0], argv, spec["environment"])  # noqa: S606 - a list of arguments, as the container's spec has it
-    except OSError as error:
+    except (OSError, ValueError) as error:
         os.write(failure, f"{argv[0]}: {error}".encode())
         os._exit(NOT_STARTED)
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import tarfile
 from collections.abc import Mapping
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
@@ -58,7 +58,8 @@ class Images:
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack an archive of docker's format, whole or not at all; one at a time.
 
-    Raises OSError; ValueError if it is none, or has a name that leads out of the folder.
+    Raises OSError; ValueError if it is none, has other layers than its configuration names, or a name that leads out of
+    the folder.
     """
     temporary = folder.with_name(f".{folder.name}")
     # What one left that was killed: nobody else unpacks now.
@@ -67,15 +68,20 @@ def unpack(archive: Path, folder: Path) -> None:
     try:
         with _opened(archive) as whole:
             layers, config = _described(whole, archive)
-            for layer in layers:
+            # Whoever knows the configuration of an image must not have other layers stand for it.
+            for layer, digest in zip(layers, json.loads(config)["rootfs"]["diff_ids"], strict=True):
                 with tarfile.open(fileobj=whole.extractfile(layer)) as files:
+                    uncompressed = cast(Any, files.fileobj)
+                    uncompressed.seek(0)
+                    if f"sha256:{file_digest(uncompressed, 'sha256').hexdigest()}" != digest:
+                        raise ValueError(f"the layer {layer} is not the one that the image's configuration names")
                     for member in files:
                         _add(files, member, temporary.resolve())
         # A layer may have put a link there.
         _remove(temporary / CONFIG)
         (temporary / CONFIG).write_bytes(config)
         temporary.rename(folder)
-    except (KeyError, tarfile.TarError) as error:
+    except (ArithmeticError, AttributeError, KeyError, RuntimeError, TypeError, tarfile.TarError) as error:
         raise ValueError(f"{archive} is no archive of an image: {error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

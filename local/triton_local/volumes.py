@@ -1,9 +1,10 @@
 """A pod's volumes as folders of this machine."""
 
-import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from uuid import uuid4
 
 from triton_local.runtime import Mount
 from triton_operator.names import Body
@@ -82,7 +83,25 @@ class Volumes:
 
 def remove_memory(pod: str) -> None:
     """Remove what a pod has in memory, if it has."""
-    shutil.rmtree(_memory(pod), ignore_errors=True)
+    with suppress(OSError):
+        _remove(_memory(pod))
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder that a hostile program filled: of any depth and any mode. Raises OSError."""
+    pending = [folder]
+    while pending:
+        above = pending.pop()
+        for each in [*above.iterdir()]:
+            if each.is_symlink() or not each.is_dir():
+                each.unlink()
+                continue
+            each.chmod(0o700)
+            # A path through all that is above would be too long.
+            pending.append(each.rename(folder / uuid4().hex))
+        if above != folder:
+            above.rmdir()
+    folder.rmdir()
 
 
 def _memory(pod: str) -> Path:

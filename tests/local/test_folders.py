@@ -1,5 +1,6 @@
 """The folder in which an object is checked: this user's commands alone have written it, and one of them works in it."""
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +10,10 @@ import pytest
 from tests.conftest import Attack
 from triton_local.session import MARK, SessionError, ours_alone
 from triton_operator.names import API_VERSION, KIND
+from triton_plugin.__main__ import main
 from triton_plugin.commands.check import _object_file
 from triton_plugin.errors import CheckError
+from triton_plugin.exits import Exit
 
 
 def enter(folder: Path, tmp_path: Path) -> None:
@@ -101,3 +104,19 @@ def test_a_config_map_that_an_api_server_refuses_is_refused(tmp_path: Path, atta
     with pytest.raises(CheckError, match="has a ConfigMap that an API server refuses") as refused:
         _object_file(tmp_path / "object.yaml")
     attack("an object's file", f"a ConfigMap: {body}", str(refused.value).partition("has ")[2])
+
+
+@pytest.mark.parametrize("words", [("--claim", "models=."), ()])
+def test_a_check_folder_is_neither_in_a_claim_nor_a_link_that_came_with_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec = {"source": {"uri": "pvc://models"}, "models": [{"name": "digits", "path": "digits.onnx"}]}
+    body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": "digits"}, "spec": spec}
+    (tmp_path / "object.yaml").write_text(json.dumps(body), encoding="utf-8")
+    if not words:
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "digits-check").symlink_to("elsewhere")
+    assert main(["check", "object.yaml", *words]) == Exit.FAILED
+    assert "by --folder" in capsys.readouterr().err
+    assert not words or not (tmp_path / "digits-check").exists()

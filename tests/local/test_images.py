@@ -4,6 +4,7 @@ import io
 import json
 import tarfile
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -31,9 +32,13 @@ def a_tar(files: Sequence[File]) -> bytes:
     return made.getvalue()
 
 
-def an_image(path: Path, *layers: Sequence[File], environment: Sequence[str] = ("A=1",)) -> Path:
-    """An archive of docker's format with these layers."""
-    config = json.dumps({"config": {"Env": list(environment), "WorkingDir": "/work", "Entrypoint": ["run"]}})
+def an_image(
+    path: Path, *layers: Sequence[File], environment: Sequence[str] = ("A=1",), named: Sequence[Sequence[File]] = ()
+) -> Path:
+    """An archive of docker's format with these layers. ``named``: others, which its configuration names."""
+    made = {"Env": list(environment), "WorkingDir": "/work", "Entrypoint": ["run"]}
+    digests = [f"sha256:{sha256(each).hexdigest()}" for each in map(a_tar, named or layers)]
+    config = json.dumps({"config": made, "rootfs": {"type": "layers", "diff_ids": digests}})
     names = [f"{number}.tar" for number in range(len(layers))]
     manifest = json.dumps([{"Config": "config.json", "Layers": names}])
     with tarfile.open(path, "w") as archive:
@@ -92,6 +97,20 @@ def test_no_file_leads_out_of_the_image(tmp_path: Path, attack: Attack, files: l
         unpacked(tmp_path, [(name, content.replace("{victim}", str(victim))) for name, content in files])
     assert [each.name for each in victim.iterdir()] == ["precious"]
     assert list((tmp_path / "images").iterdir()) == []
+
+
+@pytest.mark.parametrize("layers", [[[("usr", "hostile")]], [], [[("usr", "honest")], [("usr", "hostile")]]])
+def test_other_layers_do_not_stand_for_an_image(tmp_path: Path, attack: Attack, layers: list[list[File]]) -> None:
+    attack("an image's archive", f"the configuration of another image, and {layers}", "refused")
+    honest = [("usr", "honest")]
+    images = Images(tmp_path / "images")
+    forged = images.add("an/image", an_image(tmp_path / "forged.tar", *layers, named=[honest]))
+    with pytest.raises(ValueError):
+        images.image(forged)
+    name = images.add("an/image", an_image(tmp_path / "image.tar", honest))
+    images.image(name)
+    assert name == forged
+    assert (tmp_path / "images" / name.rpartition(":")[2] / "usr").read_text() == "honest"
 
 
 def test_an_image_s_links_are_neither_written_nor_followed(tmp_path: Path, attack: Attack) -> None:

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Attack
-from tests.local.pods import SYSTEM, Cluster, a_container, an_owner, ended, of
+from tests.local.pods import PATIENCE_SECONDS, SYSTEM, Cluster, a_container, an_owner, ended, of
 from triton_local.kubelet import expanded
 from triton_local.plain import Plain
+from triton_local.volumes import _memory
 
 DOWNLOADS = {"triton-operator.dev/downloads": "true"}
 SIDECAR = {"restartPolicy": "Always"}
@@ -355,3 +356,49 @@ def test_a_server_is_ready_while_its_probe_says_so_and_starts_again(
     pod.end()
     pod.join(60)
     assert cluster.status(pod)["phase"] == "Succeeded"
+
+
+ENDLESS = """
+import socket, time
+server = socket.create_server(("127.77.0.1", 8000))
+while True:
+    asking, _ = server.accept()
+    asking.recv(4096)
+    print("ASKED", flush=True)
+    try:
+        while True:
+            asking.sendall(b"HTTP/1.1 100 Continue\\r\\n\\r\\n")
+            time.sleep(0.3)
+    except OSError as error:
+        print(error, flush=True)
+"""
+
+
+def test_a_probe_that_is_answered_for_ever_ends(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    main = a_container("main", "") | {
+        "command": ["python3", "-c", ENDLESS],
+        "ports": [{"name": "http", "containerPort": 8000}],
+        "readinessProbe": {"httpGet": {"path": "/v2/health/ready", "port": "http"}, "periodSeconds": 2},
+    }
+    pod = cluster.start(an_owner(main=main, kind="Deployment", stage="serve", terminationGracePeriodSeconds=1))
+    end = time.monotonic() + PATIENCE_SECONDS
+    while "ASKED" not in cluster.log("main") and time.monotonic() < end:
+        time.sleep(0.1)
+    pod.end()
+    pod.join(PATIENCE_SECONDS)
+    assert not pod.is_alive()
+
+
+@pytest.mark.parametrize(
+    "filling", ["for i in $(seq 1500); do mkdir d; cd d; done", "mkdir d; touch d/data; chmod 0 d", "ln -s / d"]
+)
+def test_nothing_of_a_hostile_program_stays_in_memory(tmp_path: Path, filling: str) -> None:
+    """A folder deeper than Python recurses, one of mode 0, and a link."""
+    cluster = Cluster(tmp_path)
+    words = {"volumeMounts": [{"name": "shm", "mountPath": "/scratch"}]}
+    volumes = [{"name": "shm", "emptyDir": {"medium": "Memory"}}]
+    main = a_container("main", f"cd /scratch; {filling}; echo DONE", **words)
+    cluster.run(an_owner(main=main, volumes=volumes))
+    assert "DONE" in cluster.log("main")
+    assert not _memory(cluster.pods[0].name).exists()

@@ -117,9 +117,15 @@ def _run(options: argparse.Namespace) -> Exit:
     path: Path = options.path
     wanted = _object_file(path) if path.suffix in OBJECT_ENDINGS else _drafted(path, options)
     # Programs start in other folders than this one.
-    folder: Path = (options.folder or path.resolve().parent / f"{_name(wanted.body)}-check").resolve()
+    beside = path.resolve().parent / f"{_name(wanted.body)}-check"
+    folder: Path = (options.folder or beside).resolve()
     if path.is_dir() and folder.is_relative_to(path.resolve()):
         raise CheckError(f"{folder} lies in the folder of the model; name another one by --folder")
+    for claim, place in options.claim:
+        if folder.is_relative_to(place.resolve()):
+            raise CheckError(f"{folder} lies in the folder of --claim {claim}; name another one by --folder")
+    if options.folder is None and beside.is_symlink():
+        raise CheckError(f"{beside} is a link, which may have come with the model; name the folder by --folder")
     if options.unboxed and options.image:
         raise CheckError("--image needs isolation: without it, programs have this machine's own system; use --python")
     try:
