@@ -77,13 +77,13 @@ REFUSED = {
 https://github.com/moby/profiles/blob/main/seccomp/default.json"""
 EQUAL, ANY_BIT = 0x15, 0x45
 REFUSED_ARGUMENTS = (
-    (56, 0, ANY_BIT, 0x7E020000),  # clone: new namespaces
-    (16, 1, EQUAL, 0x5412),  # ioctl: TIOCSTI, which types into a terminal
-    (16, 1, EQUAL, 0x541C),  # ioctl: TIOCLINUX
-    (157, 0, EQUAL, 1),  # prctl: PR_SET_PDEATHSIG, by which a program would outlive the engine
-    (41, 0, EQUAL, 40),  # socket: AF_VSOCK, which leads to a virtual machine's host from every network namespace
+    (56, 0, ANY_BIT, 0x7E020000, EPERM),  # clone: new namespaces
+    (16, 1, EQUAL, 0x5412, EPERM),  # ioctl: TIOCSTI, which types into a terminal
+    (16, 1, EQUAL, 0x541C, EPERM),  # ioctl: TIOCLINUX
+    (157, 0, EQUAL, 1, 0),  # prctl: PR_SET_PDEATHSIG, by which a program would outlive the engine, and PyTorch asks
+    (41, 0, EQUAL, 40, EPERM),  # socket: AF_VSOCK, which leads to a virtual machine's host from every network namespace
 )
-"""A call, the number of an argument, and what of it is refused."""
+"""A call, the number of an argument, what of it is refused, and the error; 0: it is told to be done."""
 DEVICE_LINKS = {
     "fd": "/proc/self/fd",
     **{f"std{name}": f"/proc/self/fd/{number}" for number, name in enumerate(("in", "out", "err"))},
@@ -381,9 +381,9 @@ def filtering() -> Iterator[bytes]:
     yield from (instruction(EQUAL, CLONE3, if_false=1), unknown)
     for call in (each for calls in REFUSED.values() for each in calls):
         yield from (instruction(EQUAL, call, if_false=1), refused)
-    for call, argument, test, value in REFUSED_ARGUMENTS:
+    for call, argument, test, value, error in REFUSED_ARGUMENTS:
         yield from (instruction(EQUAL, call, if_false=4), instruction(load, 16 + 8 * argument))
-        yield from (instruction(test, value, if_false=1), refused, number)
+        yield from (instruction(test, value, if_false=1), instruction(answer, 0x50000 | error), number)
     yield allowed
 
 

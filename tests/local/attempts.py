@@ -149,7 +149,6 @@ def within() -> "dict[str, Attempt]":
         "a volume that is read-only": lambda: Path("/given/planted").touch(),
         "the mode of a device's file": lambda: os.chmod("/dev/null", os.stat("/dev/null").st_mode & 0o777),
         "the mode of the device it reads from": lambda: os.fchmod(0, os.fstat(0).st_mode & 0o777),
-        "a life beyond the engine's": lambda: call(157, 1, 0, 0, 0, 0),
         "a device of its own": lambda: os.mknod("/scratch/disk", 0o60666, os.makedev(254, 0)),
         "a setting of the kernel": lambda: written("/proc/sys/kernel/core_pattern"),
         "the processor that takes interrupts": lambda: written("/proc/irq/default_smp_affinity"),

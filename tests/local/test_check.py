@@ -98,7 +98,7 @@ def test_an_object_is_checked_and_measured_and_a_second_run_does_nothing_again(c
     assert float(status(tmp_path)["serving"]["throughput"]) > 0
     assert "Local" in (tmp_path / "digits-check/report.html").read_text(encoding="utf-8")
     suite = (tmp_path / "junit.xml").read_text(encoding="utf-8")
-    assert 'failures="0" skipped="0"' in suite
+    assert 'failures="0" errors="0" skipped="0"' in suite
     assert 'name="onnx-fp32"><system-out>Selected: ' in suite
     before = pods(tmp_path)
     assert len(before) == 6
@@ -123,7 +123,7 @@ def test_an_object_s_files_are_read_again_once_they_change(
     model.unlink()
     assert check(*words) == Exit.STALLED
     assert check("object.yaml", "--claim", "models=nowhere") == Exit.FAILED
-    assert "--claim models=nowhere: there is no such folder" in capsys.readouterr().err
+    assert f"--claim models={tmp_path / 'nowhere'}: there is no such folder" in capsys.readouterr().err
     assert not (tmp_path / "nowhere").exists()
 
 

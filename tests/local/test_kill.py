@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Fault
-from tests.local.orphans import KILLS, PATIENCE_SECONDS, SEED, children, left, orphans_come_here
+from tests.local.orphans import KILLS, PATIENCE_SECONDS, SEED, left, orphans_come_here
 
 ROOT = Path(__file__).parents[2]
 STARTS = 2 * KILLS
@@ -25,10 +25,10 @@ def killed_at_the_end(engine: "subprocess.Popen[bytes]") -> Iterator[None]:
         engine.kill()
 
 
-def wait_for_programs(engine: int) -> None:
-    """Wait until an engine has started both programs of its pod."""
+def wait_for_programs(folder: Path) -> None:
+    """Wait until the last program of the pod has taken back that it dies with its parent."""
     end = time.monotonic() + PATIENCE_SECONDS
-    while len(children(engine)) < 2:
+    while not [*folder.rglob("taken-back")]:
         assert time.monotonic() < end, "they were not started"
         time.sleep(0.05)
 
@@ -46,7 +46,7 @@ def test_a_pod_ends_with_its_engine_however_far_it_is(runtime: str, tmp_path: Pa
                 assert engine.stdout.readline() == b"starts\n"
                 # On a busy machine a program starts slowly, so the last one is killed when it is there.
                 if number == STARTS - 1:
-                    wait_for_programs(engine.pid)
+                    wait_for_programs(folder)
                 time.sleep(chance.uniform(0, 0.5))
             assert left(others) == [], f"seed {SEED}"
     fault(f"the engine is killed while a pod starts: {runtime}", STARTS, "no process is left")
