@@ -53,6 +53,13 @@ def test_an_object_for_a_gpu_is_refused_before_anything_is_installed(
     spec = {"source": {"uri": "pvc://models"}, "models": [{"name": "net", "path": "net.onnx"}], "gpu": {}}
     body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"name": "net"}, "spec": spec}
     (tmp_path / "net.yaml").write_text(yaml.safe_dump(body), encoding="utf-8")
-    words = ["check", str(tmp_path / "net.yaml"), "--claim", f"models={tmp_path}"]
+    words = [
+        "check",
+        str(tmp_path / "net.yaml"),
+        "--claim",
+        f"models={tmp_path}",
+        "--folder",
+        str(tmp_path.with_suffix(".check")),
+    ]
     assert main([*words, "--unboxed"] if unboxed else words) == Exit.FAILED
     assert "spec.gpu: nvidia-smi shows no GPU of this machine" in capsys.readouterr().err

@@ -45,7 +45,7 @@ TOO_NEW = {
     "IR version": re.compile(r"Unsupported model IR version: (\d+), max supported IR version: (\d+)"),
     "operator set": re.compile(r"Opset (\d+) is under development .* is till opset (\d+)"),
 }
-"""How it says which version a file has and which one is the last that it reads, by what the version is of."""
+"""Patterns of ONNX Runtime's messages about the version of a file and the last one that it reads."""
 
 TYPES = {"float": "float32", "double": "float64", "string": "str"}
 """NumPy's names of ONNX Runtime's types, where they differ."""

@@ -157,9 +157,9 @@ class ReleaseReport(ApiType):
     """A revision that served."""
 
     measured_at: str
-    """When it was measured (RFC 3339, UTC)."""
+    """The time of its measurement (RFC 3339, UTC)."""
     revision: str
-    """Its name."""
+    """The name of the revision."""
     candidate: str
     """The name of its candidate."""
     source: str
