@@ -94,13 +94,8 @@ def _without_gpu(spec: Mapping[str, Any], given: Given) -> Iterator[str]:
     if gpu.get("resourceName", WHOLE_GPU) != WHOLE_GPU:
         yield f"spec.gpu.resourceName: this machine gives whole GPUs alone, which are {WHOLE_GPU}"
     models = [each for each in spec.get("models") or () if each.get("format") != TRITON_PYTHON]
-    if named := ", ".join(each["name"] for each in models if not _is_served_by_torch_alone(each)):
+    if named := ", ".join(each["name"] for each in models if _backends(each) != {PYTORCH}):
         yield f"spec.models: of this server, PyTorch alone has a GPU: list candidates of {named}, as {TORCHSCRIPT}"
-
-
-def _is_served_by_torch_alone(model: Mapping[str, Any]) -> bool:
-    candidates = model.get("candidates") or ()
-    return bool(candidates) and all(FORMATS[each["format"]].backend == PYTORCH for each in candidates)
 
 
 def _without_torch(spec: Mapping[str, Any], given: Given) -> Iterator[str]:
@@ -125,8 +120,13 @@ def _is_torch(model: Mapping[str, Any]) -> bool:
 
 def _serves_torch(model: Mapping[str, Any]) -> bool:
     """Whether a candidate is TorchScript, as one is of those that a spec without any gets."""
-    candidates = model.get("candidates") or ()
-    return not candidates or any(FORMATS[each["format"]].backend == PYTORCH for each in candidates)
+    backends = _backends(model)
+    return not backends or PYTORCH in backends
+
+
+def _backends(model: Mapping[str, Any]) -> set[str]:
+    """The backends of the candidates that a spec names; empty: it names none."""
+    return {FORMATS[each["format"]].backend for each in model.get("candidates") or ()}
 
 
 def _place(spec: Any, path: str) -> tuple[dict[str, Any], str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from hashlib import sha256
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any
 
 from triton_converters.contract import uris
@@ -47,9 +48,9 @@ def _lines(place: Path) -> Iterator[str]:
 
 
 def _line(path: Path, name: str) -> str:
-    if not path.exists() and not path.is_symlink():
+    if not os.path.lexists(path):
         return repr((name, "is not there"))
     found = path.stat() if path.exists() else path.lstat()
     # A folder's own times change with what others leave beside the files.
-    times = () if path.is_dir() else (found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    times = () if S_ISDIR(found.st_mode) else (found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     return repr((name, found.st_ino, *times))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from hack.devcluster.paths import cache_home
 from triton_local.images import Images
 from triton_local.install import CONVERTER, SERVER
 from triton_local.interpreter import Python
@@ -19,7 +20,7 @@ from triton_plugin.__main__ import main
 
 ROOT = Path(__file__).parents[2]
 COMMAND = "triton_plugin.commands.check"
-UNPACKED = Path("~/.cache/triton-operator/unpacked").expanduser()
+UNPACKED = cache_home() / "unpacked"
 
 
 def built_archives() -> dict[str, Path]:

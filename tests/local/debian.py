@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hack.devcluster.paths import cache_home
 from tests.local import refusing
 
 ROOT = Path(__file__).resolve().parents[2]
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "triton-operator"
+CACHE = cache_home()
 RELEASES = ("bookworm", "trixie")
 MIRROR = "http://deb.debian.org/debian"
 USER = "1000"

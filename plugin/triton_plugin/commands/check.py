@@ -169,8 +169,8 @@ def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtim
         body["spec"].setdefault("conversion", {}).setdefault("image", ENVIRONMENT)
         pinned[ENVIRONMENT] = installation.name(ENVIRONMENT)
     found = gpus() if body["spec"].get("gpu") is not None else ()
-    secrets = dict(options.secret)
-    given = Given(dict(options.claim), wanted.config_maps, secrets, pinned, found, isolates=not options.unboxed)
+    claims, secrets = dict(options.claim), dict(options.secret)
+    given = Given(claims, wanted.config_maps, secrets, pinned, found, isolates=not options.unboxed)
     if wanted.files is not None:
         given.claims[CLAIM] = _claim(folder / "model", name, wanted.files)
     for claim, place in given.claims.items():

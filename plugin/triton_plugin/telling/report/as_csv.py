@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from triton_converters.contract.results import SCENARIOS
 from triton_plugin.telling.columns import ALL, cells
-from triton_plugin.telling.report.document import CandidateReport, Measured, Report
+from triton_plugin.telling.report.document import Measured, Report
 
 KEYS = ("Candidate", "Measured on", "Scenario", "Configuration")
 """The columns before the figures. Measured on: ``profile`` or ``search`` (the candidate's own server) or
@@ -31,15 +31,12 @@ def metrics_csv(report: Report) -> str:
     if not names:
         return ""
     framework = {row.metric: row.framework for each in known for row in each.accuracy}
-    lines = [["framework", *_samples(known[0]), *(framework[name] for name in names)]]
+    lines = [["framework", str(known[0].accuracy[0].samples), *(framework[name] for name in names)]]
     for each in known:
         served = {row.metric: row.served for row in each.accuracy}
-        lines.append([each.status.name, *_samples(each), *(served.get(name, "") for name in names)])
+        samples = str(each.accuracy[0].samples)
+        lines.append([each.status.name, samples, *(served.get(name, "") for name in names)])
     return _text([["Outputs of", "Samples", *names], *lines])
-
-
-def _samples(candidate: CandidateReport) -> list[str]:
-    return [str(candidate.accuracy[0].samples)]
 
 
 def _text(lines: Iterable[Iterable[str]]) -> str:

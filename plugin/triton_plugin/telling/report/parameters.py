@@ -33,19 +33,19 @@ class Parameter(ApiType):
 
 def parameters(shown: CandidateStatus | None, subject: Subject) -> list[Parameter]:
     """Return the parameters of the candidate that is shown."""
-    formats, precisions, accelerators = (" + ".join(each) for each in _of_members(shown))
+    formats, precisions, accelerators = _of_members(shown)
     spec, models = subject.spec, subject.spec.models
     tuned = shown.config if shown else None
     lines = {
         "Ensemble of": " + ".join(each.name for each in models) if spec.ensemble else "",
         "Export Format": _joined(each.format for each in models if each.format),
-        "Backend": _joined(BACKENDS[FORMATS[each].backend] for each in _of_members(shown)[0] if each in FORMATS),
-        "Model Format": formats,
-        "Conversion variant": _joined(VARIANTS[each] for each in _of_members(shown)[0] if each in VARIANTS),
+        "Backend": _joined(BACKENDS[FORMATS[each].backend] for each in formats if each in FORMATS),
+        "Model Format": " + ".join(formats),
+        "Conversion variant": _joined(VARIANTS[each] for each in formats if each in VARIANTS),
         "Model size": _size(shown, subject),
         "Input": _inputs(subject),
-        "Precision": precisions.upper(),
-        "Backend Accelerator": accelerators,
+        "Precision": " + ".join(precisions).upper(),
+        "Backend Accelerator": " + ".join(accelerators),
         "GPU" if spec.gpu_count else "Device Kind": _device(subject),
         "Configuration found by": f"{spec.selection.search.mode} search" if tuned else "",
         **(_found(tuned) if tuned else _given(subject)),
