@@ -14,7 +14,7 @@ import pytest
 from tests.converters.test_three_containers import empty, step
 from triton_converters.claim_store.dump import Batch, write_batch
 from triton_converters.claim_store.replay import write_result
-from triton_converters.claim_store.served_outputs import read_outputs, write_outputs
+from triton_converters.claim_store.served_outputs import FOLDER, read_outputs, write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import Outcome
@@ -281,19 +281,19 @@ def kept(count: int = SAMPLES) -> list[dict[str, numpy.ndarray]]:
 
 def test_kept_outputs_are_written_anew(claim: Path) -> None:
     request = replace(PROFILE, keep_outputs=True)
-    write_outputs(left("profile", request, PROFILE_RESULT) / "measured", kept())
+    write_outputs(left("profile", request, PROFILE_RESULT) / "measured" / FOLDER, kept())
     assert publish("profile", request).result is not None
-    found = list(read_outputs(layout.measurement_directory(KEY)))
+    found = list(read_outputs(layout.measurement_directory(KEY) / FOLDER))
     numpy.testing.assert_array_equal([each["y"] for each in found], [each["y"] for each in kept()])
 
 
 def broken(folder: Path) -> None:
-    write_outputs(folder, kept())
+    write_outputs(folder / FOLDER, kept())
     (folder / "served/000001.npz").write_bytes(b"no zip")
 
 
 def bomb(folder: Path) -> None:
-    write_outputs(folder, kept())
+    write_outputs(folder / FOLDER, kept())
     header = io.BytesIO()
     numpy.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (2**24,)})
     with zipfile.ZipFile(folder / "served/000000.npz", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -307,11 +307,11 @@ def bomb(folder: Path) -> None:
         lambda folder: (folder / "served").write_text(""),
         broken,
         bomb,
-        lambda folder: write_outputs(folder, kept(SAMPLES - 1)),
-        lambda folder: write_outputs(folder, [{"z": each["y"]} for each in kept()]),
-        lambda folder: write_outputs(folder, [{"y": each["y"][:2]} for each in kept()]),
-        lambda folder: write_outputs(folder, [{"y": each["y"][None]} for each in kept()]),
-        lambda folder: write_outputs(folder, [{"y": each["y"].astype(str)} for each in kept()]),
+        lambda folder: write_outputs(folder / FOLDER, kept(SAMPLES - 1)),
+        lambda folder: write_outputs(folder / FOLDER, [{"z": each["y"]} for each in kept()]),
+        lambda folder: write_outputs(folder / FOLDER, [{"y": each["y"][:2]} for each in kept()]),
+        lambda folder: write_outputs(folder / FOLDER, [{"y": each["y"][None]} for each in kept()]),
+        lambda folder: write_outputs(folder / FOLDER, [{"y": each["y"].astype(str)} for each in kept()]),
     ],
 )
 def test_outputs_that_would_fail_the_metrics_of_others_are_not_kept(

@@ -7,12 +7,15 @@ from random import Random
 from typing import Any
 
 import numpy
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from tests.converters.run_stage import run_metrics
 from triton_converters.claim_store.dump import Batch, write_batch
 from triton_converters.claim_store.replay import read_result, write_result
-from triton_converters.claim_store.served_outputs import CHUNK, read_outputs, write_outputs
+from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.served_outputs import CHUNK, CONVERTED, FOLDER, read_outputs, write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import Entrypoint
 from triton_converters.contract.envelope import Outcome
@@ -31,7 +34,7 @@ from triton_converters.contract.results import (
 )
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import AllComputed, Computed
-from triton_converters.stages.metrics import publish
+from triton_converters.stages.metrics import produce, publish
 
 SOURCE, REFERENCE, KEY = "d" * 64, "e" * 16, "f" * 16
 CODE = """
@@ -71,7 +74,7 @@ def keep(profile: str, scores: Any) -> None:
     """What a profile leaves."""
     directory = layout.measurement_directory(profile)
     directory.mkdir(parents=True)
-    write_outputs(directory, [{"SCORES": row} for row in scores])
+    write_outputs(directory / FOLDER, [{"SCORES": row} for row in scores])
     write_result(directory, "profile", profile, ProfileResult(True, "Passed", "", 0.0, 6, (), (), ENVIRONMENT))
 
 
@@ -121,7 +124,7 @@ def test_requests_that_calibrate_are_left_out_without_a_batch_dimension(claim: P
     write_result(reference, "reference", REFERENCE, ReferenceResult(signature, 2, 2, 1.0))
     directory = layout.measurement_directory("whole")
     directory.mkdir(parents=True)
-    write_outputs(directory, [{"SCORES": SCORES[0:4]}, {"SCORES": SCORES[4:6]}])
+    write_outputs(directory / FOLDER, [{"SCORES": SCORES[0:4]}, {"SCORES": SCORES[4:6]}])
     write_result(directory, "profile", "whole", ProfileResult(True, "Passed", "", 0.0, 2, (), (), ENVIRONMENT))
     asked = request(KeptOutputs("whole", "onnx", "int8"))
     result = run_metrics(replace(asked, max_batch_size=0, calibration_samples=1))
@@ -195,10 +198,81 @@ def test_an_input_that_is_missing_is_found_at_once(claim: Path, missing: str) ->
     assert (caught.value.reason, caught.value.final) == (Reason.INPUT_MISSING, False)
 
 
+def publish_file(revision: str, factor: float) -> None:
+    """What a conversion leaves of a model that answers its input times a factor."""
+    file = model_file(revision, "digits", "onnx")
+    file.parent.mkdir(parents=True)
+    tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 3]) for name in ("X", "SCORES")]
+    constant = helper.make_tensor("factor", TensorProto.FLOAT, [], [factor])
+    graph = helper.make_graph(
+        [helper.make_node("Mul", ["X", "factor"], ["SCORES"])], "g", tensors[:1], tensors[1:], [constant]
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), file)
+
+
+def asked_outside(*candidates: KeptOutputs, seconds: int = 60) -> MetricsRequest:
+    return replace(request(*candidates), model_name="digits", runtime_seconds=seconds)
+
+
+def test_a_converted_file_has_its_metrics_outside_triton_and_its_outputs(claim: Path) -> None:
+    """So a wrong file is told from a server that answers wrongly."""
+    keep("served-right", SCORES)
+    publish_file("a" * 16, -1.0)
+    result = run_metrics(asked_outside(KeptOutputs("served-right", "onnx", "fp32", "a" * 16)))
+    assert result.candidates == (
+        CandidateMetrics("served-right", (None, 6.0, 1.0), converted=(None, 6.0, pytest.approx(0.0))),
+    )
+    kept = list(read_outputs(layout.measurement_directory(KEY) / CONVERTED / "served-right"))
+    numpy.testing.assert_array_equal([each["SCORES"] for each in kept], -SCORES)
+
+
+def test_samples_that_calibrate_are_left_out_outside_triton_too(claim: Path) -> None:
+    keep("right", SCORES)
+    publish_file("a" * 16, 1.0)
+    asked = replace(asked_outside(KeptOutputs("right", "onnx", "fp32", "a" * 16)), calibration_samples=2)
+    (candidate,) = run_metrics(asked).candidates
+    assert candidate.converted == (None, 4.0, 1.0)
+    assert len(list(read_outputs(layout.measurement_directory(KEY) / CONVERTED / "right"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("factor", "seconds", "said"),
+    [(None, 60, "outside Triton: "), (1.0, -1, "no metrics, because all files together had -1 s")],
+)
+def test_a_file_that_does_not_run_outside_triton_costs_a_figure_alone(
+    claim: Path, capfd: pytest.CaptureFixture[str], factor: float | None, seconds: int, said: str
+) -> None:
+    keep("right", SCORES)
+    publish_file("a" * 16, factor or 0.0)
+    if factor is None:
+        model_file("a" * 16, "digits", "onnx").write_bytes(b"no graph")
+    result = run_metrics(asked_outside(KeptOutputs("right", "onnx", "fp32", "a" * 16), seconds=seconds))
+    assert result.candidates == (CandidateMetrics("right", (None, 6.0, 1.0)),)
+    assert said in capfd.readouterr().out
+
+
+def test_what_a_file_answers_beyond_the_limit_is_not_kept(claim: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(produce, "KEPT_BYTES", SCORES.nbytes - 1)
+    keep("right", SCORES)
+    publish_file("a" * 16, 1.0)
+    (candidate,) = run_metrics(asked_outside(KeptOutputs("right", "onnx", "fp32", "a" * 16))).candidates
+    assert candidate.converted == (None, 6.0, 1.0)
+    assert not (layout.measurement_directory(KEY) / CONVERTED).exists()
+
+
+def test_outputs_of_other_tensors_are_not_published(claim: Path) -> None:
+    keep("right", SCORES)
+    asked = asked_outside(KeptOutputs("right", "onnx", "fp32", "a" * 16))
+    write_outputs(layout.INCOMING_MOUNT / CONVERTED / "right", [{"OTHER": row} for row in SCORES])
+    with pytest.raises(StageError, match="does not hold the outputs of 6 samples"):
+        computed(layout.INCOMING_MOUNT, AllComputed(Computed({}), (Computed({}),)), asked)
+    assert not layout.measurement_directory(KEY).exists()
+
+
 def test_kept_outputs_are_read_in_order_whatever_their_shapes(tmp_path: Path) -> None:
     outputs = [{"Y": numpy.full(number % 5, number), "Z": numpy.array(number)} for number in range(2 * CHUNK + 3)]
-    write_outputs(tmp_path, outputs)
-    found = list(read_outputs(tmp_path))
+    write_outputs(tmp_path / FOLDER, outputs)
+    found = list(read_outputs(tmp_path / FOLDER))
     assert len(found) == len(outputs)
     for given, kept in zip(outputs, found, strict=True):
         assert given.keys() == kept.keys()

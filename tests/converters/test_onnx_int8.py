@@ -19,7 +19,7 @@ from tests.converters.test_onnx_files import REQUEST, REVISION, SOURCE
 from triton_converters.claim_store.dump import read_batches, select
 from triton_converters.claim_store.replay import read_reference, write_result
 from triton_converters.claim_store.repository import model_file
-from triton_converters.claim_store.served_outputs import write_outputs
+from triton_converters.claim_store.served_outputs import FOLDER, write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.accuracy import Threshold, judge
 from triton_converters.contract.conversion_requests import (
@@ -367,7 +367,7 @@ def kept_outputs(profile: str, file: Path) -> None:
     answers = [row for batch in batches for row in session.run(["y"], dict(batch.inputs))[0]]
     directory = layout.measurement_directory(profile)
     directory.mkdir(parents=True)
-    write_outputs(directory, [{"y": row} for row in answers])
+    write_outputs(directory / FOLDER, [{"y": row} for row in answers])
     environment = Environment("2.51.0", "cpu", "", "", "", ())
     result = ProfileResult(True, "Passed", "", 0.0, len(answers), (), (), environment)
     write_result(directory, "profile", profile, result)

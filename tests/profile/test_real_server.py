@@ -12,7 +12,7 @@ from served_claim import SAMPLES, load, measure_request, profile_request
 
 from hack.imagebuild.pod import IN_IMAGE, ROOT, Pod, outcome_in
 from triton_converters.claim_store.dump import read_batches
-from triton_converters.claim_store.served_outputs import read_outputs
+from triton_converters.claim_store.served_outputs import FOLDER, read_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import InputShape, Measurement, OpenLoop, Sweep
@@ -84,7 +84,7 @@ def test_what_was_run_stays_on_the_claim_and_can_be_pasted(pod: Pod) -> None:
     points = ("offline-batch1", "offline-batch8", "online-batch1")
     assert {f"{point}-concurrency1.{kind}" for point in points for kind in ("csv", "log")} < names
     assert {"result.json", "served"} < names
-    kept = [each["LOGITS"] for each in read_outputs(directory)]
+    kept = [each["LOGITS"] for each in read_outputs(directory / FOLDER)]
     expected = numpy.concatenate([batch.outputs["LOGITS"] for batch in read_batches(pod.root / "references/linear")])
     numpy.testing.assert_allclose(numpy.stack(kept), expected, atol=1e-5)
     assert not any(path.name.startswith(".tmp") for path in directory.parent.iterdir())
@@ -250,7 +250,7 @@ def test_strings_are_verified_and_measured_through_shared_memory_too(pod: Pod) -
     assert [(row.concurrency, row.throughput > 0) for row in found.online] == [(1, True), (2, True)]
     # The longest sample's output: two lengths of four bytes, 6,000 bytes of "ä" and "rot".
     assert "--shared-memory system --output-shared-memory-size 6011" in found.environment.perf_analyzer[0]
-    kept = [each["FOREIGN"].tolist() for each in read_outputs(pod.measurement("words"))]
+    kept = [each["FOREIGN"].tolist() for each in read_outputs(pod.measurement("words") / FOLDER)]
     assert kept[:2] == [["rot", "grün"], ["grün", ""]]
     assert all("rror" not in path.read_text() for path in pod.measurement("words").glob("*.log"))
 

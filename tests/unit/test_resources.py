@@ -393,7 +393,7 @@ def test_user_code_sees_its_inputs_alone_and_writes_what_nobody_trusts(applied: 
             == {
                 "reference": {"sources"},
                 "convert": {"sources", "references"},
-                "metrics": {"sources", "references", "measurements"},
+                "metrics": {"sources", "references", "measurements", "revisions"},
             }[stage]
         )
         for each in parts:

@@ -28,14 +28,13 @@ from triton_converters.contract.conversion_requests import (
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import FORMATS, SOURCE_FORMATS
+from triton_converters.contract.formats import has_runtime
 from triton_converters.contract.measurement_requests import DEFAULT_TOLERANCES, MetricsRequest
 from triton_converters.contract.results import ConvertResult, MetricsResult, ReferenceResult, Signature, SourceResult
 from triton_converters.convert import comparison
 from triton_converters.gates import agreement, exact
 from triton_converters.gates.scale import measure
 from triton_converters.incoming import documents
-from triton_converters.load import framework
 
 MESSAGE = Path("/work/message")
 """Stands for a container's termination message."""
@@ -91,17 +90,16 @@ def _candidate(
 def _agreement(request: ConvertRequest, signature: Signature, precision: str) -> tuple[bool, str]:
     """Whether the file's answers agree with the framework's, by the gate of the profile, and the largest error."""
     directory, tolerance = layout.candidate_directory(request.conversion_key), DEFAULT_TOLERANCES[precision]
-    if request.format not in SOURCE_FORMATS or not SOURCE_FORMATS[request.format].is_file:
+    if not has_runtime(request.format):
         return True, "converted; no runtime of this format is here"
-    code = ModelCode(request.format, Entrypoint(FORMATS[request.format].file, {}), signature.max_batch_size)
     try:
-        runtime = framework.load(directory, code, request.format)
+        answer = comparison.runtime(request.format, signature, directory)
     except StageError as error:
         return False, f"converted, but not compared: {error.message}"
     scales = measure(read_batches(layout.reference_directory(request.reference)), batched=True)
     found: dict[str, agreement.Agreement] = {}
     for batch in read_batches(layout.reference_directory(request.reference)):
-        answers = comparison._run(runtime, batch.inputs, signature)
+        answers = answer(batch.inputs)
         for output, expected in batch.outputs.items():
             if output not in answers:
                 return False, f"the file has no output {output}"

@@ -1,4 +1,4 @@
-"""The outputs that a profile keeps for a metrics Job: npz files with some samples each, never pickled.
+"""Outputs of every sample, as a profile keeps them for a metrics Job: npz files with some samples each, never pickled.
 
 Every sample has arrays of its own, because shapes may differ between samples.
 """
@@ -11,14 +11,16 @@ import numpy
 from triton_converters.claim_store.dump import CONTENT, Array, Arrays, restored, stored
 
 FOLDER = "served"
-"""Folder below the measurement's directory."""
+"""Folder below a profile's measurement."""
+CONVERTED = "converted"
+"""Folder below the measurement of a metrics Job, with a folder for each profile whose candidate ran outside Triton."""
 CHUNK = 64
 """Samples in one file."""
 
 
 def write_outputs(directory: Path, outputs: Sequence[Arrays]) -> None:
-    """Write the outputs of every sample, in order, below a measurement's directory."""
-    (directory / FOLDER).mkdir()
+    """Write the outputs of every sample, in order, into a new directory."""
+    directory.mkdir(parents=True)
     for start in range(0, len(outputs), CHUNK):
         write_chunk(directory, start // CHUNK, outputs[start : start + CHUNK])
 
@@ -31,13 +33,13 @@ def write_chunk(directory: Path, number: int, samples: Sequence[Arrays]) -> None
 
 
 def file_name(number: int) -> str:
-    """Return the path of a file below the measurement's directory."""
-    return f"{FOLDER}/{number:06}.npz"
+    """Return the name of a file of outputs."""
+    return f"{number:06}.npz"
 
 
 def read_outputs(directory: Path) -> Iterator[Arrays]:
     """Yield the outputs of every sample, in order; raises OSError."""
-    for path in sorted((directory / FOLDER).glob("*.npz")):
+    for path in sorted(directory.glob("*.npz")):
         samples: dict[int, dict[str, Array]] = {}
         with numpy.load(path, allow_pickle=False) as arrays:
             for key in arrays.files:

@@ -56,6 +56,8 @@ class Accuracy:
     served: float
     threshold: Threshold | None = None
     """The threshold; None: there is none."""
+    converted: float = math.nan
+    """The metric of the converted file's outputs outside Triton; NaN: it did not run there."""
 
     @property
     def threshold_words(self) -> str:
@@ -66,6 +68,11 @@ class Accuracy:
     def passed(self) -> bool:
         """Whether the metric meets its threshold; true if there is none."""
         return self.threshold is None or self.threshold.is_met(self.framework, self.served)
+
+    @property
+    def converted_figure(self) -> str:
+        """The value of the converted file outside Triton in words; empty if it did not run there."""
+        return f"{self.converted:.6g}" if math.isfinite(self.converted) else ""
 
     @property
     def figures(self) -> tuple[str, str]:
@@ -106,13 +113,16 @@ def judge(result: MetricsResult, profile: str, thresholds: Sequence[Threshold]) 
         return Verdict((), known_reason(found.reason) or Reason.METRIC_FAILED, found.message)
     if missing := _missing(result.metrics, thresholds):
         return missing
-    framework, served = (_named(result.metrics, values) for values in (result.framework, found.values))
+    framework, served, converted = (
+        _named(result.metrics, values) for values in (result.framework, found.values, found.converted)
+    )
+
+    def of(name: str, threshold: Threshold | None = None) -> Accuracy:
+        return Accuracy(name, framework[name], served[name], threshold, converted[name])
+
     bound = {threshold.metric for threshold in thresholds}
-    bounded = [Accuracy(each.metric, framework[each.metric], served[each.metric], each) for each in thresholds]
-    accuracy = [
-        *bounded,
-        *(Accuracy(name, framework[name], served[name]) for name in result.metrics if name not in bound),
-    ]
+    bounded = [of(each.metric, each) for each in thresholds]
+    accuracy = [*bounded, *(of(name) for name in result.metrics if name not in bound)]
     finite = tuple(each for each in accuracy if math.isfinite(each.framework) and math.isfinite(each.served))
     if failed := [_words(each.threshold, each) for each in bounded if each.threshold and not each.passed]:
         return Verdict(finite, Reason.THRESHOLD_NOT_MET, "; ".join(failed))
@@ -163,7 +173,8 @@ def _named(names: Sequence[str], values: Sequence[float | None]) -> Mapping[str,
 
 def _words(asked: Threshold, failed: Accuracy) -> str:
     framework, served = failed.figures
-    words = f"{asked.metric} of the served outputs is {served} (framework {framework}), but the threshold is"
+    outside = f", the converted file outside Triton {failed.converted_figure}" if failed.converted_figure else ""
+    words = f"{asked.metric} of the served outputs is {served} (framework {framework}{outside}), but the threshold is"
     return f"{words} {asked.words()}{_in_percent(failed.framework, asked)}"
 
 

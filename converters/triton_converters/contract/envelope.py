@@ -209,7 +209,7 @@ def _pack(result: dict[str, Any]) -> dict[str, Any]:
     for scenario in packed.keys() & _SCENARIOS:
         packed[scenario] = [_pack_row(row) for row in packed[scenario]]
     for name in packed.keys() & {_CANDIDATES}:
-        packed[name] = [list(each.values()) for each in packed[name]]
+        packed[name] = [_pack_candidate(each) for each in packed[name]]
     for name in packed.keys() & _POINTS.keys():
         packed[name] = [
             [_pack_tuning(each["tuning"]), _pack_row(each["row"]) if each["row"] else None, each["refused"]]
@@ -225,7 +225,9 @@ def _unpack(result: Any) -> dict[str, Any]:
     for name in unpacked.keys() & _SCENARIOS:
         unpacked[name] = [_unpack_row(row, name) for row in _list(unpacked[name], name)]
     for name in unpacked.keys() & {_CANDIDATES}:
-        unpacked[name] = [_named(each, _CANDIDATE_COLUMNS, name) for each in _list(unpacked[name], name)]
+        unpacked[name] = [
+            _named(each, _CANDIDATE_COLUMNS, name, len(_CANDIDATE_COLUMNS) - 1) for each in _list(unpacked[name], name)
+        ]
     for name in unpacked.keys() & _POINTS.keys():
         unpacked[name] = [_unpack_point(each, name) for each in _list(unpacked[name], name)]
     return unpacked
@@ -260,6 +262,11 @@ def _unpack_point(value: Any, place: str) -> dict[str, Any]:
     point = _named(value, _POINT_COLUMNS, place)
     row = None if point["row"] is None else _unpack_row(point["row"], place)
     return point | {"tuning": _unpack_tuning(point["tuning"], place), "row": row}
+
+
+def _pack_candidate(candidate: dict[str, Any]) -> list[Any]:
+    """Leave out the last column, the metrics outside Triton, if there are none."""
+    return [*candidate.values()][: None if candidate[_CANDIDATE_COLUMNS[-1]] else -1]
 
 
 def _pack_row(row: dict[str, Any]) -> list[Any]:

@@ -214,6 +214,12 @@ SOURCE_FORMATS: Mapping[str, SourceFormat] = {
 }
 """The sources by their names in spec.models[]."""
 
+
+def has_runtime(format_name: str) -> bool:
+    """Whether a file of that format runs without Triton in the Jobs that run user code."""
+    return format_name in SOURCE_FORMATS and SOURCE_FORMATS[format_name].is_file
+
+
 DECLARING = tuple(name for name, source in SOURCE_FORMATS.items() if source.declares)
 SHOWN = {name: source.kind for name, source in SOURCE_FORMATS.items() if source.kind}
 """The formats that a file itself shows, with what it is in words."""

@@ -163,6 +163,8 @@ class KeptOutputs:
     """Key of the profile."""
     format: str
     precision: str
+    revision: str = ""
+    """Key of the candidate's revision, whose file also runs in its format's own runtime; empty: it has none there."""
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,10 @@ class MetricsRequest(CodeRequest):
     calibration_samples: int = 0
     """The most samples by which any candidate of the object is calibrated (``quantization.calibration``). They are left
     out of the metrics of every candidate and of the framework, so that all are computed of the same samples."""
+    model_name: str = ""
+    """The model's name in the revisions."""
+    runtime_seconds: int = 0
+    """Time for running the candidates' files in their own runtimes. What is left then has no such metrics."""
 
 
 @dataclass(frozen=True)

@@ -280,6 +280,9 @@ class CandidateMetrics(Document):
     reason: str = ""
     """A Reason's value if the user's code failed for this candidate; otherwise empty."""
     message: str = ""
+    converted: tuple[float | None, ...] = ()
+    """Values of the outputs of the converted file in its format's own runtime, outside Triton, as ``values``; empty: it
+    has no runtime in the Job, did not run there, or not in time."""
 
 
 @dataclass(frozen=True)

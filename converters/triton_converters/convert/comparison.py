@@ -3,13 +3,14 @@
 This is a figure for the result, not a gate: the gates ask the server, which is what counts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from triton_converters.claim_store.dump import Arrays, Batch, read_batches
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest, Entrypoint, ModelCode
-from triton_converters.contract.formats import FORMATS, SOURCE_FORMATS
+from triton_converters.contract.formats import FORMATS, has_runtime
 from triton_converters.contract.measurement_requests import Tolerance
 from triton_converters.contract.results import Signature
 from triton_converters.gates import agreement
@@ -30,14 +31,13 @@ def max_absolute_error(
     ``directory`` holds the converted file. The error is None if the Job has no runtime of the format, if the file does
     not run, or if it answers NaN or infinity; the last two with a warning.
     """
-    if request.format not in SOURCE_FORMATS or not SOURCE_FORMATS[request.format].is_file:
+    if not has_runtime(request.format):
         return None, ()
-    code = ModelCode(request.format, Entrypoint(FORMATS[request.format].file, {}), signature.max_batch_size)
     largest = 0.0
     try:
-        runtime = framework.load(directory, code, request.format)
+        answer = runtime(request.format, signature, directory)
         for batch in _first(request, signature):
-            answers = _run(runtime, batch.inputs, signature)
+            answers = answer(batch.inputs)
             for name, expected in batch.outputs.items():
                 found = agreement.compare(name, expected[None], answers[name][None], [str(batch.ids[0])], _ANY)
                 if found.not_finite:
@@ -46,6 +46,15 @@ def max_absolute_error(
     except Exception as error:
         return None, (f"the converted file does not run outside Triton: {type(error).__name__}: {error}",)
     return largest, ()
+
+
+def runtime(format_name: str, signature: Signature, directory: Path) -> Callable[[Arrays], Arrays]:
+    """Return what answers a batch by the converted file in ``directory``, under the signature's names.
+
+    Raises what the format's own runtime raises.
+    """
+    code = ModelCode(format_name, Entrypoint(FORMATS[format_name].file, {}), signature.max_batch_size)
+    return partial(_run, framework.load(directory, code, format_name), signature)
 
 
 def _first(request: ConvertRequest, signature: Signature) -> Iterator[Batch]:
@@ -58,12 +67,12 @@ def _first(request: ConvertRequest, signature: Signature) -> Iterator[Batch]:
         left -= batch.samples(signature.max_batch_size > 0)
 
 
-def _run(runtime: Framework, inputs: Arrays, signature: Signature) -> Arrays:
+def _run(model: Framework, signature: Signature, inputs: Arrays) -> Arrays:
     """Return outputs by the signature's names; a file with other names has them in the signature's order."""
-    given = {own: inputs[tensor.name] for own, tensor in zip(runtime.inputs, signature.inputs, strict=True)}
-    if set(runtime.inputs) == {tensor.name for tensor in signature.inputs}:
+    given = {own: inputs[tensor.name] for own, tensor in zip(model.inputs, signature.inputs, strict=True)}
+    if set(model.inputs) == {tensor.name for tensor in signature.inputs}:
         given = dict(inputs)
-    answers = runtime(given)
-    if set(runtime.outputs) == {tensor.name for tensor in signature.outputs}:
+    answers = model(given)
+    if set(model.outputs) == {tensor.name for tensor in signature.outputs}:
         return answers
-    return {tensor.name: answers[own] for own, tensor in zip(runtime.outputs, signature.outputs, strict=True)}
+    return {tensor.name: answers[own] for own, tensor in zip(model.outputs, signature.outputs, strict=True)}

@@ -109,6 +109,8 @@ class Computed(Document):
     """Numbers by name; None: not finite."""
     message: str = ""
     reason: Reason | None = None
+    converted: Mapping[str, Any] = field(default_factory=dict)
+    """Metrics of the converted file outside Triton by name, as ``values``; empty: it did not run there."""
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,9 @@ class AccuracyStatus(StatusType):
     """Value for the framework's outputs (the reference)."""
     served: str
     """Value for the served outputs."""
+    converted: str = ""
+    """Value for the outputs of the converted file in its format's own runtime, outside Triton; empty: it has none in
+    the Job, or an ensemble is served."""
     samples: int
     """Number of samples that the metric was computed from."""
     threshold: str = ""
@@ -348,6 +351,7 @@ def accuracy_status(accuracy: Sequence[Accuracy], samples: int) -> list[Accuracy
             metric=each.metric,
             framework=framework,
             served=served,
+            converted=each.converted_figure,
             samples=samples,
             threshold=each.threshold_words,
             passed=each.passed,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from triton_converters.contract import layout
+from triton_converters.contract.formats import has_runtime
 from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
 from triton_converters.contract.results import MetricsResult
 from triton_operator import names
@@ -24,21 +25,21 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
         max_batch_size=spec.max_batch_size,
         metrics=entrypoint(spec, spec.metrics),
         # Two candidates that differ in their names alone have one profile.
-        candidates=tuple(
-            dict.fromkeys(
-                KeptOutputs(each.profile_key, each.candidate.format, each.candidate.precision) for each in attempts
-            )
-        ),
+        candidates=tuple(dict.fromkeys(_kept_outputs(context, each) for each in attempts)),
         required=tuple(sorted(each.metric for each in spec.accuracy.thresholds)),
         calibration_samples=context.spec.calibration_samples,
+        model_name=spec.served_name,
+        runtime_seconds=spec.conversion.active_deadline_seconds // 2,
     )
-    request = names.request_with_key("metrics", request, *surroundings(context))
+    # More time for it has the metrics computed no other way.
+    request = names.request_with_key("metrics", request, *surroundings(context), without=("runtime_seconds",))
     # A metric's arguments may name $(DATASET) and $(WEIGHTS) too.
     volumes, mounts = user_volumes(context, dump.source)
     inputs = (
         layout.source_directory(dump.source.digest),
         layout.reference_directory(dump.key),
         *(layout.kept_outputs(each.profile) for each in request.candidates),
+        *(layout.revision_directory(each.revision) for each in request.candidates if each.revision),
     )
     return Work(
         stage="metrics",
@@ -46,3 +47,9 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
         deadline_seconds=spec.conversion.active_deadline_seconds,
         shape=UserCode(inputs, volumes, mounts, gpu=False, image_id=dump.image_id),
     )
+
+
+def _kept_outputs(context: Context, attempt: Attempt) -> KeptOutputs:
+    candidate = attempt.candidate
+    revision = "" if context.spec.ensemble or not has_runtime(candidate.format) else attempt.key
+    return KeptOutputs(attempt.profile_key, candidate.format, candidate.precision, revision)

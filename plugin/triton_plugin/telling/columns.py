@@ -147,12 +147,22 @@ def sweep(columns: tuple[Column, ...], rows: list[RowStatus]) -> Cells:
 
 
 def accuracy(rows: Sequence[AccuracyStatus]) -> Cells:
-    """Return each metric of what serves, beside the framework's own."""
+    """Return each metric of what serves, beside the framework's own and, if it ran, the converted file's."""
+    outside = any(row.converted for row in rows)
     lines = [
-        [row.metric, row.framework, row.served, str(row.samples), row.threshold or "none", cell(row.passed)]
+        [
+            row.metric,
+            row.framework,
+            *([row.converted] if outside else []),
+            row.served,
+            str(row.samples),
+            row.threshold or "none",
+            cell(row.passed),
+        ]
         for row in rows
     ]
-    return Cells(("Metric", "Framework", "Served", "Samples", "Threshold", "Passed"), lines)
+    converted = ("Converted",) if outside else ()
+    return Cells(("Metric", "Framework", *converted, "Served", "Samples", "Threshold", "Passed"), lines)
 
 
 def search_summary(search: SearchStatus) -> str:

@@ -1,17 +1,21 @@
 """Run the user's MetricsCalculator on every set of outputs."""
 
 import math
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from triton_converters.claim_store.dump import Batch, read_batches, select
 from triton_converters.claim_store.replay import published_source, read_reference
-from triton_converters.claim_store.served_outputs import read_outputs
+from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.served_outputs import CONVERTED, FOLDER, read_outputs, write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
 from triton_converters.contract.quantization import calibration
 from triton_converters.contract.reasons import Reason
+from triton_converters.convert import comparison
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import AllComputed, Computed
 from triton_converters.stages.metrics import kept
@@ -19,6 +23,9 @@ from triton_converters.user import metrics
 from triton_converters.user.metrics import DataSet
 
 FRAMEWORK_PRECISION = "fp32"
+KEPT_BYTES = 256 * 2**20
+"""Most bytes of the converted files' outputs, in memory, that are kept: the claim has the served ones already, which
+differ little."""
 
 
 def run(request: MetricsRequest, missing: tuple[str, ...], incoming: Path) -> None:
@@ -31,17 +38,78 @@ def run(request: MetricsRequest, missing: tuple[str, ...], incoming: Path) -> No
     dumped = read_batches(layout.reference_directory(request.reference))
     batches = list(select(dumped, request.max_batch_size > 0, lambda number: number not in left_out))
     framework = _calculate(request, batches, left_out, None)
-    candidates = tuple(_judged(request, batches, left_out, each) for each in request.candidates)
+    outside = _OutsideTriton(request, batches, incoming)
+    candidates = tuple(_judged(request, batches, left_out, each, outside) for each in request.candidates)
     documents.write(incoming, documents.METRICS, AllComputed(framework, candidates))
 
 
 def _judged(
-    request: MetricsRequest, batches: Sequence[Batch], left_out: Collection[int], candidate: KeptOutputs
+    request: MetricsRequest,
+    batches: Sequence[Batch],
+    left_out: Collection[int],
+    candidate: KeptOutputs,
+    outside: "_OutsideTriton",
 ) -> Computed:
     try:
-        return _calculate(request, batches, left_out, candidate)
+        served = _calculate(request, batches, left_out, candidate)
     except StageError as error:
         return Computed({}, kept.message(error.message), error.reason)
+    return replace(served, converted=outside.metrics(candidate))
+
+
+class _OutsideTriton:
+    """Runs the candidates' files in their formats' own runtimes, which tells a fault of a file from one of its server.
+
+    It judges nothing, so that what fails here costs a figure and a line of the log.
+    """
+
+    def __init__(self, request: MetricsRequest, batches: Sequence[Batch], incoming: Path) -> None:
+        """``batches``: those that metrics are computed of."""
+        self._request = request
+        self._batches = batches
+        self._incoming = incoming
+        self._ends = time.monotonic() + request.runtime_seconds
+        self._kept_bytes = 0
+
+    def metrics(self, candidate: KeptOutputs) -> Mapping[str, float | None]:
+        """Return the metrics of a candidate's file, and keep its outputs; none: it did not run."""
+        file = model_file(candidate.revision, self._request.model_name, candidate.format)
+        if not candidate.revision or not file.exists():
+            return {}
+        try:
+            answered = self._answered(candidate, file.parent)
+            data = metrics.gather(answered, self._request.max_batch_size > 0)
+            values = _values(self._request, data, candidate)
+        except Exception as error:
+            meaning = error.message if isinstance(error, StageError) else f"{type(error).__name__}: {error}"
+            print(f"{candidate.format} {candidate.precision}, outside Triton: {meaning}", flush=True)
+            return {}
+        self._keep(answered, candidate)
+        return values
+
+    def _answered(self, candidate: KeptOutputs, directory: Path) -> list[Batch]:
+        """Return the batches with the file's outputs. Raises TimeoutError, and what the runtime raises."""
+        signature = read_reference(self._request.reference).signature
+        answer = comparison.runtime(candidate.format, signature, directory)
+        answered = []
+        for batch in self._batches:
+            if time.monotonic() > self._ends:
+                message = f"no metrics, because all files together had {self._request.runtime_seconds} s"
+                raise TimeoutError(message)
+            answered.append(replace(batch, outputs=answer(batch.inputs)))
+        return answered
+
+    def _keep(self, answered: Sequence[Batch], candidate: KeptOutputs) -> None:
+        self._kept_bytes += sum(array.nbytes for batch in answered for array in batch.outputs.values())
+        if self._kept_bytes > KEPT_BYTES:
+            return
+        batched = self._request.max_batch_size > 0
+        outputs = [
+            {name: array[index] if batched else array for name, array in batch.outputs.items()}
+            for batch in answered
+            for index in range(batch.samples(batched))
+        ]
+        write_outputs(self._incoming / CONVERTED / candidate.profile, outputs)
 
 
 def _data(batches: Sequence[Batch], batched: bool, left_out: Collection[int], candidate: KeptOutputs | None) -> DataSet:
@@ -53,7 +121,7 @@ def _data(batches: Sequence[Batch], batched: bool, left_out: Collection[int], ca
         return metrics.gather(batches, batched)
     directory = layout.measurement_directory(candidate.profile)
     try:
-        served = [each for number, each in enumerate(read_outputs(directory)) if number not in left_out]
+        served = [each for number, each in enumerate(read_outputs(directory / FOLDER)) if number not in left_out]
         return metrics.gather(batches, batched, served)
     except Exception as error:
         message = f"its kept outputs are broken: {type(error).__name__}: {error}; see {directory}"
@@ -64,15 +132,19 @@ def _calculate(
     request: MetricsRequest, batches: Sequence[Batch], left_out: Collection[int], candidate: KeptOutputs | None
 ) -> Computed:
     """Return the metrics of one set of outputs; without a candidate, of the framework's."""
+    return Computed(_values(request, _data(batches, request.max_batch_size > 0, left_out, candidate), candidate))
+
+
+def _values(request: MetricsRequest, data: DataSet, candidate: KeptOutputs | None) -> Mapping[str, float | None]:
+    """Return the metrics to keep by name; None: not finite."""
     arguments: dict[str, int | str] = {
         "precision": candidate.precision if candidate else FRAMEWORK_PRECISION,
         "output_format": candidate.format if candidate else request.model_format,
         "batch_size": max(1, request.max_batch_size),
     }
-    data = _data(batches, request.max_batch_size > 0, left_out, candidate)
     values = metrics.calculate(published_source(request.source), request.metrics, arguments, data)
     names = kept.names(values, request.required)
     if len(names) < len(values):
         said = f"{request.metrics.path}: {metrics.CLASS} returned {len(values)} metrics, of which {len(names)} are kept"
         print(said, flush=True)
-    return Computed({name: values[name] if math.isfinite(values[name]) else None for name in names})
+    return {name: values[name] if math.isfinite(values[name]) else None for name in names}

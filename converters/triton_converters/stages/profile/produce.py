@@ -8,7 +8,7 @@ from triton_converters.claim_store.dump import Batch, read_all, read_batches, re
 from triton_converters.claim_store.replay import published_types, read_reference
 from triton_converters.claim_store.repository import model_file
 from triton_converters.claim_store.revision import check_content, stat_digest
-from triton_converters.claim_store.served_outputs import write_outputs
+from triton_converters.claim_store.served_outputs import FOLDER, write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import ProfileRequest, ServedModel
@@ -69,7 +69,7 @@ def _profile(request: ProfileRequest, directory: Path) -> ProfileResult:
     )
     if result.passed and answers:
         if request.keep_outputs:
-            write_outputs(directory, answers.outputs)
+            write_outputs(directory / FOLDER, answers.outputs)
         bench = Bench(server, request.load, reference.signature, home, directory, seconds=request.seconds)
         result = _measure(request, bench, answers, result)
     return result

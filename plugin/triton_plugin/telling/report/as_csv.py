@@ -25,7 +25,10 @@ def as_csv(report: Report, scenarios: Collection[str] = tuple(SCENARIOS)) -> str
 
 
 def metrics_csv(report: Report) -> str:
-    """Return a line for the framework and for each candidate, with a column for each metric; empty: there are none."""
+    """Return a line for the framework and two for each candidate, with a column for each metric; empty: there are none.
+
+    A candidate's first line is of its converted file outside Triton, if it ran there.
+    """
     known = [each for each in report.candidates if each.accuracy]
     names = list(dict.fromkeys(row.metric for each in known for row in each.accuracy))
     if not names:
@@ -33,9 +36,12 @@ def metrics_csv(report: Report) -> str:
     framework = {row.metric: row.framework for each in known for row in each.accuracy}
     lines = [["framework", str(known[0].accuracy[0].samples), *(framework[name] for name in names)]]
     for each in known:
-        served = {row.metric: row.served for row in each.accuracy}
         samples = str(each.accuracy[0].samples)
-        lines.append([each.status.name, samples, *(served.get(name, "") for name in names)])
+        converted = {row.metric: row.converted for row in each.accuracy}
+        served = {row.metric: row.served for row in each.accuracy}
+        for what, values in ((f"{each.status.name}, outside Triton", converted), (each.status.name, served)):
+            if any(values.values()):
+                lines.append([what, samples, *(values.get(name, "") for name in names)])
     return _text([["Outputs of", "Samples", *names], *lines])
 
 
