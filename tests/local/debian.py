@@ -9,8 +9,10 @@ import os
 import re
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +20,8 @@ from pathlib import Path
 
 from hack.devcluster.paths import cache_home
 from tests.local import refusing
+from tests.zoo.fetch import fetch
+from tests.zoo.models import MODELS, ZooModel
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = cache_home()
@@ -25,6 +29,8 @@ RELEASES = ("bookworm", "trixie")
 MIRROR = "http://deb.debian.org/debian"
 USER = "1000"
 HOME = "home/someone"
+ZOO = 10
+"""Number of models of the zoo for the median: the first ONNX file of a package for each of so many kinds."""
 MODEL = "manifests/samples/digits/digits.onnx"
 ENTER = """
 cd "$1"
@@ -37,6 +43,8 @@ umount -l /mnt
 cd /
 """
 """A root of its own and no chroot: a program in a chroot may not make user namespaces."""
+REFUSED = {"swift-f0"}
+"""Models of the zoo whose answers to made-up values are NaN (docs/zoo.md)."""
 ANSWERED = {"installed": "not observed yet", "gates": "gates: Passed"}
 """What the command prints when a phase is over, by the phase."""
 DOWNLOAD = re.compile(r"Downloading \S+ \(([\d.]+) (bytes|kB|MB)\)")
@@ -118,12 +126,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python3 -m tests.local.debian", description=__doc__)
     parser.add_argument("releases", nargs="*", choices=[[], *RELEASES], metavar="RELEASE", help="default: all of them")
     parser.add_argument("--downloads", action="store_true", help="count what pip downloads; its log makes it slower")
+    parser.add_argument("--zoo", action="store_true", help=f"check {ZOO} models of other projects too: half an hour")
     options = parser.parse_args()
     failed = False
     for release in options.releases or RELEASES:
         try:
             with _debian(release, counts=options.downloads) as debian:
                 _try(release, debian)
+                if options.zoo:
+                    _median(debian)
                 if options.downloads:
                     print(f"  {debian.downloaded():.0f} MB downloaded")
         except (TypingError, OSError, subprocess.CalledProcessError) as error:
@@ -138,13 +149,15 @@ class Watch:
     def __init__(self) -> None:
         self._clock, self._used = time.monotonic(), _used()
 
-    def say(self, words: str) -> None:
-        """Print how long it took until now."""
-        print(f"  {time.monotonic() - self._clock:5.0f} s  {words}", flush=True)
+    def say(self, words: str) -> float:
+        """Print how long it took until now, and return it."""
+        seconds = time.monotonic() - self._clock
+        print(f"  {seconds:5.0f} s  {words}", flush=True)
+        return seconds
 
-    def end(self, words: str) -> None:
-        """Print how long it took, and how much of the processors."""
-        self.say(f"{words}, {_used() - self._used:.0f} s CPU")
+    def end(self, words: str) -> float:
+        """Print how long it took, and how much of the processors; return the seconds."""
+        return self.say(f"{words}, {_used() - self._used:.0f} s CPU")
 
 
 def _used() -> float:
@@ -161,12 +174,7 @@ def _try(release: str, debian: Debian) -> None:
         pass
     whole.end(install)
     for model in ("model.onnx", "second.onnx"):
-        watch = Watch()
-        for line in debian.type(check.replace("model.onnx", model)):
-            for phase, words in ANSWERED.items():
-                if words in line:
-                    watch.say(f"{model}: {phase}")
-        watch.end(f"{model}: figures")
+        _check(debian, check, model)
         if model == "model.onnx":
             whole.end(f"in all, {debian.kept():.0f} MB kept")
     without = f"python3 refusing.py no-namespaces {check} --folder"
@@ -176,6 +184,40 @@ def _try(release: str, debian: Debian) -> None:
     for _ in debian.type(f"{without} unboxed --unboxed"):
         pass
     print(f"  refused without namespaces, passed with --unboxed; load {os.getloadavg()[0]:.1f}", flush=True)
+
+
+def _check(debian: Debian, command: str, model: str) -> tuple[float, float]:
+    """Check a model, and return the seconds to the first candidate's gates and to the end. Raises TypingError."""
+    watch = Watch()
+    seconds: dict[str, float] = {}
+    for line in debian.type(command.replace("model.onnx", model)):
+        for phase, words in ANSWERED.items():
+            if words in line and phase not in seconds:
+                seconds[phase] = watch.say(f"{model}: {phase}")
+    return seconds["gates"], watch.end(f"{model}: figures")
+
+
+def _median(debian: Debian) -> None:
+    """Check models of other projects, each as a second file, and print the medians. Raises TypingError."""
+    chosen = zoo()
+    for model in chosen:
+        with tempfile.TemporaryDirectory() as folder:
+            fetched = Path(folder, fetch(model, Path(folder)))
+            shutil.copy(fetched, debian.home / f"triton-operator/{model.name}.onnx")
+    found = [_check(debian, _commands()[1], f"{model.name}.onnx") for model in chosen]
+    gates, figures = (statistics.median(each) for each in zip(*found, strict=True))
+    print(
+        f"  median of {len(found)} models: gates {gates:.0f} s, figures {figures:.0f} s; load {os.getloadavg()[0]:.1f}"
+    )
+
+
+def zoo() -> list[ZooModel]:
+    """The models for the median, in the zoo's order; one that the zoo refuses by itself is left out."""
+    of_kind: dict[str, ZooModel] = {}
+    for model in MODELS:
+        if model.path.endswith(".onnx") and not model.maker and not model.code and model.name not in REFUSED:
+            of_kind.setdefault(model.kind, model)
+    return list(of_kind.values())[:ZOO]
 
 
 @contextmanager
