@@ -103,7 +103,7 @@ FULL: JSON = {
                 "interval": "5s",
                 "stabilityPercent": 10,
             },
-            "sharedMemory": "System",
+            "sharedMemory": ["Offline", "Online"],
             "activeDeadlineSeconds": 3600,
             "regression": {"maxPercent": 10, "block": True},
         },

@@ -472,6 +472,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.serving.autoscaling": {"minReplicas": 3, "maxReplicas": 2}},
         "minReplicas must not be greater than maxReplicas: raise maxReplicas, or lower minReplicas",
     ),
+    "an autoscaler by a saturation in shared memory": (
+        {"spec.serving.autoscaling": {"maxReplicas": 2}},
+        "serving.autoscaling needs what a replica does over the network: take Online out of performance.sharedMemory,"
+        " or remove autoscaling",
+    ),
+    "a sweep in shared memory twice": (
+        {"spec.performance.sharedMemory": ["Offline", "Offline"]},
+        "spec.performance.sharedMemory[1]: Duplicate value",
+    ),
     "a canary without a soak": (
         {"spec.serving.soak": ...},
         "route.canary needs serving.soak, whose fields judge each step: add `soak: {}`",

@@ -2,7 +2,7 @@
 
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,11 @@ from test_one_request import TOOL
 from test_perf_analyzer import COUNT
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch, write_batch
-from triton_converters.contract.measurement_requests import Load, Sweep
+from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import Load, OpenLoop, Sweep
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature, Tensor
+from triton_converters.measuring import bench as measuring_bench
 from triton_converters.measuring.bench import Bench
 from triton_converters.measuring.load_input import describe
 
@@ -64,12 +67,21 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     (directory / "perf_analyzer").chmod(0o755)
     monkeypatch.setenv("PATH", str(directory), prepend=":")
 
-    def sweep(server: Doubling, asked: Sweep, inputs: Path | None = None) -> Run:
+    def sweep(
+        server: Doubling,
+        asked: Sweep,
+        inputs: Path | None = None,
+        scenario: str = "online",
+        rates: OpenLoop | None = None,
+        output_bytes: int = 28,
+    ) -> Run:
         anything: Any = server
         made = Bench(anything, Load("", "grpc", "", (), COUNT), SIGNATURE, reference, directory, inputs=inputs)
-        rows = len(made.sweep("online", asked, 28).rows)
+        if rates:
+            (directory / "perf_analyzer").write_text(BATCHED.replace("Concurrency", "Request Rate"))
+        found = made.at_rates(rates, asked, (), output_bytes) if rates else made.sweep(scenario, asked, output_bytes)
         calls = [line.split() for line in (directory / "calls").read_text().splitlines()]
-        return Run(rows, calls, directory, reference)
+        return Run(len(found.rows), calls, directory, reference)
 
     return sweep
 
@@ -105,6 +117,31 @@ def test_each_shape_is_timed_alone_and_the_mean_decides_how_long_windows_are(
     window = int(value(run.calls[0], "--measurement-request-count"))
     assert 8 <= window <= 32
     assert window % 8 == 0
+
+
+@pytest.mark.parametrize("scenario", ["offline", "online", "request_rate"])
+def test_shared_memory_that_is_too_small_is_told_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, bench: Any, scenario: str
+) -> None:
+    asked = Sweep((1, 8), (1,), True)
+    run = bench(Doubling(), asked)
+    # Regions hold 8 samples: one for each sample of the file, and one for outputs of 56 bytes each.
+    needed = 8 * (max((run.directory / f"shape-{number}.json").stat().st_size for number in (1, 2, 3)) + 56)
+    monkeypatch.setattr(measuring_bench, "free_shared_bytes", lambda: needed)
+    assert bench(Doubling(), asked, scenario=scenario).rows == 2
+    monkeypatch.setattr(measuring_bench, "free_shared_bytes", lambda: needed - 1)
+    with pytest.raises(StageError) as caught:
+        bench(Doubling(), asked, scenario=scenario)
+    assert caught.value.reason is Reason.INVALID_SPEC
+    listed = "Offline" if scenario == "offline" else "Online"
+    assert "raise spec.serving.sharedMemorySize" in caught.value.message
+    assert f"take {listed} out of spec.performance.sharedMemory" in caught.value.message
+    assert bench(Doubling(), replace(asked, shared_memory=False), scenario=scenario).rows == 2
+
+
+def test_request_rates_in_shared_memory_have_room_for_outputs_that_vary(bench: Any) -> None:
+    (call,) = bench(Doubling(), Sweep((1,), (1,), True), rates=OpenLoop((1,)), output_bytes=1000).calls
+    assert (value(call, "--request-rate-range"), value(call, "--output-shared-memory-size")) == ("1", "1000")
 
 
 def test_points_of_a_search_share_one_input(bench: Any, tmp_path: Path) -> None:

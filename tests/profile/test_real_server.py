@@ -199,15 +199,17 @@ def test_a_true_fp16_file_passes_as_fp16(pod: Pod) -> None:
 
 def test_inputs_that_vary_are_measured_in_the_samples_own_shapes(pod: Pod) -> None:
     request = profile_request("varying", "varying", pod.ports, "varying")
-    rated = replace(request, load=load(pod.ports, ALWAYS_STABLE), open_loop=OpenLoop((50,)))
-    found = profile(pod, rated)
+    shared = Sweep((1,), (1, 2), True)
+    found = profile(
+        pod, replace(request, load=load(pod.ports, ALWAYS_STABLE), online=shared, open_loop=OpenLoop((50,)))
+    )
     assert found.passed, found.message
     assert [(row.batch_size, row.stable) for row in found.offline if row.throughput > 0] == [(1, True), (4, True)]
     for command in found.environment.perf_analyzer:
         assert "--input-data mixed.json" in command
         assert "--shape" not in command
-    # Twice the largest output of a request.
-    assert "--output-shared-memory-size 56" in found.environment.perf_analyzer[0]
+        # Twice the largest output of a request.
+        assert "--output-shared-memory-size 56" in command
     assert found.mix == Mix(8, 3, (Lengths("X", 0, 3, 5, 7, 7),))
     names = {path.name for path in pod.measurement("varying").iterdir()}
     assert {f"offline-batch4-concurrency1-shape{number}.csv" for number in (1, 2, 3)} < names
@@ -243,13 +245,15 @@ def test_a_model_without_batch_dimension_is_verified_and_measured(pod: Pod) -> N
 
 def test_strings_are_verified_and_measured_through_shared_memory_too(pod: Pod) -> None:
     request = profile_request("words", "words", pod.ports, "words")
-    found = profile(pod, replace(request, keep_outputs=True, load=load(pod.ports, ALWAYS_STABLE)))
+    shared = replace(request, online=Sweep((1,), (1, 2), True), open_loop=OpenLoop((50,)))
+    found = profile(pod, replace(shared, keep_outputs=True, load=load(pod.ports, ALWAYS_STABLE)))
     assert found.passed, found.message
     assert found.samples == 5
     assert [(row.batch_size, row.throughput > 0) for row in found.offline] == [(1, True), (4, True)]
     assert [(row.concurrency, row.throughput > 0) for row in found.online] == [(1, True), (2, True)]
     # The longest sample's output: two lengths of four bytes, 6,000 bytes of "ä" and "rot".
-    assert "--shared-memory system --output-shared-memory-size 6011" in found.environment.perf_analyzer[0]
+    for command in found.environment.perf_analyzer:
+        assert "--shared-memory system --output-shared-memory-size 6011" in command
     kept = [each["FOREIGN"].tolist() for each in read_outputs(pod.measurement("words") / FOLDER)]
     assert kept[:2] == [["rot", "grün"], ["grün", ""]]
     assert all("rror" not in path.read_text() for path in pod.measurement("words").glob("*.log"))

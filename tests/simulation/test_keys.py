@@ -109,7 +109,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
         {"concurrency": {"start": 1, "end": 4}, "requestRate": {"rates": [100]}},
     ),
     "performance.inputShapes": ([], [{"input": "INPUT__0", "dims": [1, 8, 8]}]),
-    "performance.sharedMemory": ("System", "None"),
+    "performance.sharedMemory": (["Offline"], [], ["Offline", "Online"]),
     "performance.activeDeadlineSeconds": (3600, 60),
     f"{MEASUREMENT}.mode": ("CountWindows", "TimeWindows"),
     f"{MEASUREMENT}.requestCount": (50, 60),

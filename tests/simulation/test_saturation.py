@@ -117,6 +117,21 @@ def test_an_autoscaler_needs_the_saturation_however_long_it_takes() -> None:
     assert (asked.seconds, asked.online.until_saturated) == (0, True)
 
 
+@pytest.mark.parametrize("shared", [[], ["Offline"], ["Online"], ["Online", "Offline"]], ids=str)
+def test_the_sweeps_of_the_spec_share_memory_with_a_private_server_and_none_with_the_service(shared: list[str]) -> None:
+    found: dict[str, Any] = {}
+
+    def scripts(stage: str, candidate: str, request: Any) -> Script:
+        found[stage] = request
+        return GOOD
+
+    asked = a_deployment().one_candidate().asking(performance={"sharedMemory": shared})
+    asked.faring(scripts).cluster().until(lambda _: "measure" in found)
+    profiled = [scenario for scenario in ("offline", "online") if getattr(found["profile"], scenario).shared_memory]
+    assert profiled == [each.lower() for each in sorted(shared)]
+    assert not found["measure"].online.shared_memory
+
+
 def test_an_edit_of_a_constraint_judges_the_saturation_anew_and_measures_nothing() -> None:
     cluster = settled(UNTIL_SATURATED)
     story = len(cluster.story)

@@ -49,7 +49,7 @@ SPEC: dict[str, Any] = {
     "performance": {
         "offline": {"batchSizes": [1, 2, 4, 8, 16, 32, 64, 128]},
         "online": {"batchSize": 1, "concurrency": {"start": 16, "end": 256, "step": 16}},
-        "sharedMemory": "None",
+        "sharedMemory": [],
     },
     "serving": {"image": "nvcr.io/nvidia/tritonserver:26.03-py3", "pod": {"resources": {"limits": {"memory": "16Gi"}}}},
 }

@@ -207,7 +207,7 @@ def test_the_gpu_variant_has_the_settings_of_nvidias_example(name: str) -> None:
     assert len(profiles) == len(made)
     for profile in profiles:
         assert profile.offline.batch_sizes == wanted["offline"]
-        assert profile.offline.shared_memory is wanted["shared_memory"]
+        assert [sweep.shared_memory for sweep in (profile.offline, profile.online)] == [wanted["shared_memory"]] * 2
         assert profile.online.concurrencies == wanted["online"]
         assert profile.online.batch_sizes == (1,)
         assert [(shape.input, shape.dims) for shape in profile.load.input_shapes] == [wanted["shape"]][

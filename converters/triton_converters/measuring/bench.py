@@ -6,21 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from math import ceil
+from math import ceil, prod
 from pathlib import Path
 
+from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Load, OpenLoop, Sweep
-from triton_converters.contract.results import Row, Signature
+from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import Row, Signature, Tensor
 from triton_converters.measuring import load_input
 from triton_converters.measuring.budget import FEWEST_POINTS, Budget, total_seconds
-from triton_converters.measuring.environment import device, memory_bytes
+from triton_converters.measuring.environment import device, free_shared_bytes, memory_bytes
 from triton_converters.measuring.load_input import LoadInput
 from triton_converters.measuring.pace import Pace
 from triton_converters.measuring.perf_analyzer import Point, Target, allocator
 from triton_converters.measuring.server import Server
 from triton_converters.measuring.settings import SETTINGS
 from triton_converters.measuring.sweep import Measured, Plan, measure, points, rates, run_process
-from triton_converters.model_config.data_types import wire_bytes
+from triton_converters.model_config.data_types import BYTES, numpy_type, wire_bytes
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,8 @@ class Bench:
 
         ``later``: the points that are measured after these, which the log counts in.
 
-        Raises StageError: InvalidSpec (input shapes), MeasurementFailed, InferenceFailed, ServerCrashed,
-        ServerUnreachable.
+        Raises StageError: InvalidSpec (input shapes, or shared memory that is too small), MeasurementFailed,
+        InferenceFailed, ServerCrashed, ServerUnreachable.
         """
         if not sweep.batch_sizes:
             return Measured((), "")
@@ -78,10 +80,15 @@ class Bench:
         ]
         return Measured(tuple(row for part in parts for row in part.rows), parts[0].command)
 
-    def at_rates(self, asked: OpenLoop, sweep: Sweep, rows: Sequence[Row]) -> Measured:
-        """Measure request rates; ``sweep`` and ``rows``: the online sweep and what it measured. Raises as ``sweep``."""
+    def at_rates(self, asked: OpenLoop, sweep: Sweep, rows: Sequence[Row], output_bytes: int = 0) -> Measured:
+        """Measure request rates; ``sweep`` and ``rows``: the online sweep and what it measured.
+
+        ``output_bytes``: as of ``sweep``, which also tells what this raises.
+        """
         wanted = rates(asked, sweep, rows, self.signature.max_batch_size > 0)
-        return self._measure(replace(sweep, until_saturated=False), wanted, 0) if wanted else Measured((), "")
+        if not wanted:
+            return Measured((), "")
+        return self._measure(replace(sweep, until_saturated=False), wanted, output_bytes)
 
     def _measure(
         self, sweep: Sweep, wanted: Sequence[Point], output_bytes: int, later: tuple[Point, ...] = ()
@@ -121,9 +128,33 @@ class Bench:
             budget=budget,
             look=self.server.configs,
         )
+        if region is not None:
+            self._check_shared_memory(plan, wanted, region)
         most = memory_bytes() * SETTINGS.memory_percent // 100
         invoke = partial(run_process, environment=allocator(target, wanted), most_bytes=most)
         return measure(plan, wanted, invoke)
+
+    def _check_shared_memory(self, plan: Plan, wanted: Sequence[Point], region: int) -> None:
+        """Raise StageError(InvalidSpec) if there is no room for perf_analyzer's regions.
+
+        ``region``: bytes of a sample's output whose size varies. Content in base64 is a third longer than in a region,
+        which leaves room for what the server itself keeps there. Whoever writes to more than there is gets a SIGBUS.
+        """
+        outputs = sum(_fixed_bytes(each) or region for each in self.signature.outputs)
+        needed = {
+            point: point.client_batch_size
+            * (outputs + max((self.directory / run.target.input_data).stat().st_size for run in plan.runs(point)))
+            for point in wanted
+        }
+        largest, free = max(needed, key=needed.__getitem__), free_shared_bytes()
+        if needed[largest] > free:
+            scenario = "Offline" if largest.scenario == "offline" else "Online"
+            raise StageError(
+                Reason.INVALID_SPEC,
+                f"the shared memory for {largest} ({largest.scenario}) takes up to {needed[largest] >> 20} MiB of"
+                f" /dev/shm, which has {free >> 20} left; raise spec.serving.sharedMemorySize, lower the batch size, or"
+                f" take {scenario} out of spec.performance.sharedMemory",
+            )
 
     def _input(self, batch_size: int) -> LoadInput:
         """Return perf_analyzer's input, named from its working directory. Raises StageError(InvalidSpec)."""
@@ -168,6 +199,13 @@ class Bench:
             times.append(time.monotonic() - started)
         outputs = [wire_bytes(array) for array in answer.values()]
         return Alone(min(times), max(outputs), sum(outputs), inputs)
+
+
+def _fixed_bytes(tensor: Tensor) -> int:
+    """Return the bytes of a sample's tensor; 0 if they vary."""
+    if tensor.data_type == BYTES or -1 in tensor.dims:
+        return 0
+    return prod(tensor.dims) * numpy_type(tensor.data_type).itemsize
 
 
 def _whole(alone: Sequence[Alone], counts: Sequence[int]) -> Alone:

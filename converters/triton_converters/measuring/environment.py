@@ -10,6 +10,7 @@ from triton_converters.measuring.server import Server
 
 PROC = Path("/proc")
 CGROUP = Path("/sys/fs/cgroup")
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - the pod's own, which is only asked for its size
 
 
 def observe(server: Server, commands: tuple[str, ...]) -> Environment:
@@ -57,6 +58,12 @@ def memory_bytes(cgroup: Path = CGROUP) -> int:
     limit = _read(cgroup / "memory.max") or _read(cgroup / "memory" / "memory.limit_in_bytes")
     # Without a limit, v2 says "max" and v1 a number beyond any machine's memory.
     return min(physical, int(limit)) if limit.isdecimal() else physical
+
+
+def free_shared_bytes() -> int:
+    """Return how much more shared memory there may be."""
+    room = os.statvfs(SHARED_MEMORY)
+    return room.f_bavail * room.f_frsize
 
 
 def resident_bytes(pid: int, proc: Path = PROC) -> int:

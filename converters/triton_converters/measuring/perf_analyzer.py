@@ -11,7 +11,9 @@ Written for perf_analyzer 2.60. This file relies on these facts, all seen with t
 * an open loop with fewer warm-up requests than threads never begins to measure;
 * a request that meets the GOAWAY of a connection which the server renews (--grpc-max-connection-age) ends everything;
 * the inputs and outputs of every request are kept until the end, for a file that nobody asked for, and copied after
-  each window while requests go on: 3,000 requests of 602 kB took 3.6 to 4.5 GB. With shared memory nothing is kept.
+  each window while requests go on: 3,000 requests of 602 kB took 3.6 to 4.5 GB. With shared memory nothing is kept;
+* shared memory has a region for each input of each sample of the file, of a whole batch that begins with it, and one
+  for each output, into which all requests in flight write. So neither concurrency nor rate changes what it takes.
 """
 
 from collections.abc import Sequence

@@ -66,7 +66,8 @@ class Probe:
     def measure(self, point: Setup, directory: Path, at_least: Row | None = None) -> Row:
         """Measure a point whose configuration is loaded; ``at_least``: its first row, if this is a repeat.
 
-        Raises StageError: ServerCrashed, ServerUnreachable, InferenceFailed, MeasurementFailed.
+        Raises StageError: InvalidSpec (shared memory that is too small), ServerCrashed, ServerUnreachable,
+        InferenceFailed, MeasurementFailed.
         """
         load = self.request.load
         if at_least is not None:

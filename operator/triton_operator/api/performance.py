@@ -124,9 +124,13 @@ class Performance(ApiType):
     proportions."""
     measurement: MeasurementOptions = Field(default_factory=MeasurementOptions)
     """How perf_analyzer makes one measurement."""
-    shared_memory: Literal["System", "None"] = "System"
-    """How tensors pass between client and server in the offline sweep: by shared memory, or by the network. Default:
-    System."""
+    shared_memory: Annotated[
+        tuple[Literal["Offline", "Online"], ...],
+        Field(max_length=2, json_schema_extra={"x-kubernetes-list-type": "set"}),
+    ] = ("Offline",)
+    """The sweeps of a profile or search Job whose tensors pass between client and server by system shared memory;
+    `Online` includes the request rates. An empty list: all pass by the network, as those of a measure Job always do.
+    Default: Offline."""
     active_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 3600
     """Time limit, in seconds, of a pod of a profile or measure Job, once a node took it. A search Job has it besides
     its measuring time. Default: 3600."""

@@ -65,6 +65,13 @@ class TritonDeploymentSpec(ApiType):
                 "performance.online.batchSize must not exceed maxBatchSize of the model or ensemble: lower it",
             ),
             (
+                "!has(self.performance) || !has(self.performance.sharedMemory)"
+                " || !('Online' in self.performance.sharedMemory)"
+                " || !has(self.serving) || !has(self.serving.autoscaling)",
+                "serving.autoscaling needs what a replica does over the network: take Online out of"
+                " performance.sharedMemory, or remove autoscaling",
+            ),
+            (
                 "!has(self.selection) || !has(self.selection.scenario) || self.selection.scenario != 'RequestRate'"
                 " || (has(self.performance) && has(self.performance.online)"
                 " && has(self.performance.online.requestRate))",

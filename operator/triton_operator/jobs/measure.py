@@ -22,9 +22,10 @@ def measure_work(
 ) -> MeasureWork:
     """Return the Job's work. Its key covers the request, the client, the server's whole pod, and the object.
 
+    The client reaches the server through a Service, so it shares no memory with it.
     ``concurrencies``: those of the target's profile that are measured; None: all.
     """
-    sweep = measured_online_sweep(context, target)
+    sweep = replace(measured_online_sweep(context, target), shared_memory=False)
     request = MeasureRequest(
         key="",
         revision=target.key,

@@ -113,14 +113,19 @@ def offline_sweep(context: Context, candidate: Candidate) -> Sweep:
     maximum = max(1, candidate.max_batch_size(context.spec))
     sweep = context.spec.performance.offline or OfflineSweep(batch_sizes=sorted({1, maximum}))
     sizes = _accepted_sizes(context, candidate, sweep.batch_sizes)
-    return Sweep(sizes, (1,), context.spec.performance.shared_memory == "System")
+    return Sweep(sizes, (1,), "Offline" in context.spec.performance.shared_memory)
 
 
 def online_sweep(context: Context, candidate: Candidate) -> Sweep:
-    """Return the online sweep: concurrencies for the dynamic batcher. The client shares no memory with the server."""
+    """Return the online sweep of a private server: concurrencies for the dynamic batcher."""
     sweep = context.spec.performance.online or OnlineSweep(concurrency=ConcurrencyRange(start=1))
     sizes = _accepted_sizes(context, candidate, [sweep.batch_size])
-    return Sweep(sizes, sweep.concurrency.concurrencies(), False, until_saturated=sweep.concurrency.end is None)
+    return Sweep(
+        sizes,
+        sweep.concurrency.concurrencies(),
+        "Online" in context.spec.performance.shared_memory,
+        until_saturated=sweep.concurrency.end is None,
+    )
 
 
 def measured_online_sweep(context: Context, attempt: Attempt) -> Sweep:

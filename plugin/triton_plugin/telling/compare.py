@@ -8,7 +8,7 @@ from triton_operator.api.measured_status import RowStatus
 from triton_operator.candidates.environments import differences
 from triton_plugin.telling.report.document import Report
 
-MEASURING = ("Protocol", "Shared memory (offline)", "Measurement")
+MEASURING = ("Protocol", "Shared memory", "Measurement")
 """Parameters of the measurement rather than of what is measured."""
 FIGURES = (
     ("Inferences/s", "throughput"),

@@ -77,7 +77,7 @@ EDITS: Mapping[str, Fields] = {
     "accuracy: a threshold": CODE | {"accuracy": {"thresholds": [{"metric": "accuracy", "min": 0.95}]}},
     "accuracy: too much": CODE | {"accuracy": {"thresholds": [{"metric": "accuracy", "min": 0.99}]}},
     "accuracy: none": {"accuracy": {"thresholds": []}},
-    "performance: http": {"performance": {"protocol": "http", "sharedMemory": "None"}},
+    "performance: http": {"performance": {"protocol": "http", "sharedMemory": []}},
     "performance: more": {"performance": {"offline": {"batchSizes": [1, 4]}, "online": {"concurrency": {"start": 1}}}},
     "performance: rates": {
         "performance": {"online": {"concurrency": {"start": 1, "end": 2}, "requestRate": {"rates": [100]}}}

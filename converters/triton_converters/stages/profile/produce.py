@@ -33,8 +33,8 @@ MESSAGE_BYTES = 700
 def run(request: ProfileRequest, missing: tuple[str, ...], incoming: Path) -> None:
     """Write the verdict and, for a candidate that passed, the sweeps.
 
-    Raises StageError: InputMissing (no reference), RepositoryDamaged, InvalidSpec (input shapes), ServerCrashed,
-    ServerUnreachable, MeasurementFailed; OSError if the node's disk is full.
+    Raises StageError: InputMissing (no reference), RepositoryDamaged, InvalidSpec (input shapes, shared memory),
+    ServerCrashed, ServerUnreachable, MeasurementFailed; OSError if the node's disk is full.
     """
     directory = incoming / measured.FOLDER
     directory.mkdir(exist_ok=True)
@@ -110,14 +110,14 @@ def _complete(home: Path, batched: bool, samples: int) -> Iterator[Batch]:
 
 
 def _measure(request: ProfileRequest, bench: Bench, answers: Answers, result: ProfileResult) -> ProfileResult:
-    """Run the sweeps: static batches through shared memory, concurrent requests for the dynamic batcher, and rates."""
+    """Run the sweeps: static batches, concurrent requests for the dynamic batcher, and rates."""
     largest = max(answers.output_bytes.values())
     is_batched = bench.signature.max_batch_size > 0
     concurrent = points("online", request.online, is_batched)
     later = concurrent[:FEWEST_POINTS] if request.seconds else concurrent
     offline = bench.sweep("offline", request.offline, largest, later)
     online = bench.sweep("online", request.online, largest)
-    rates = bench.at_rates(request.open_loop, request.online, online.rows)
+    rates = bench.at_rates(request.open_loop, request.online, online.rows, largest)
     commands = tuple(each.command for each in (offline, online, rates) if each.command)
     environment = replace(result.environment, perf_analyzer=commands)
     return replace(

@@ -61,7 +61,7 @@ class EndedError(Exception):
 def run(request: SearchRequest, missing: tuple[str, ...], incoming: Path) -> None:
     """Write what this part answers, and add the new measurements to the points.
 
-    Raises StageError: InputMissing (no reference or profile), InvalidSpec (input shapes), ServerCrashed,
+    Raises StageError: InputMissing (no reference or profile), InvalidSpec (input shapes, shared memory), ServerCrashed,
     ServerUnreachable; OSError if the node's disk is full.
     """
     (incoming / measured.FOLDER).mkdir(exist_ok=True)

@@ -51,7 +51,7 @@ def parameters(shown: CandidateStatus | None, subject: Subject) -> list[Paramete
         **(_found(tuned) if tuned else _given(subject)),
         "Overrides of config.pbtxt": _joined(" ".join(each.config.overrides.split()) for each in models),
         "Protocol": spec.performance.protocol,
-        "Shared memory (offline)": spec.performance.shared_memory,
+        "Shared memory": ", ".join(sorted(spec.performance.shared_memory)) or "none",
         "Measurement": _measurement(subject),
     }
     return [Parameter(name=name, value=value) for name, value in lines.items() if value]
