@@ -278,6 +278,12 @@ def _report(parser: Parser) -> None:
         help="file to write; md also writes its plots next to it. Or a folder, which gets each form, and tables of the"
         " sweeps and metrics as CSV; with --all or -A, a report of each object. Default: standard output",
     )
+    parser.add_argument(
+        "--outputs",
+        action="store_true",
+        help="also write the framework's outputs and those that each candidate served into the folder, as npz files; a"
+        " pod reads them from the claim",
+    )
 
 
 def _compare(parser: Parser) -> None:
