@@ -141,11 +141,11 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
         parts.append(text(sentences(measured.mixed_shapes)))
     if measured.offline:
         pictures = _pictures(report, _offline_plots(report)) if with_plots else []
-        parts += ["### Offline scenario", f"#### Offline: {title}", *pictures, _full(OFFLINE, measured.offline)]
-        parts.append(_full(OFFLINE_COMPONENTS, measured.offline, "Components of the latency"))
+        parts += ["### Offline scenario", f"#### Offline: {title}", *pictures, full_table(OFFLINE, measured.offline)]
+        parts.append(full_table(OFFLINE_COMPONENTS, measured.offline, "Components of the latency"))
     if measured.online:
         pictures = _pictures(report, _online_plots(report)) if with_plots else []
-        parts += ["### Online scenario", f"#### Online: {title}", *pictures, _full(ONLINE, measured.online)]
+        parts += ["### Online scenario", f"#### Online: {title}", *pictures, full_table(ONLINE, measured.online)]
     if measured.steps:
         parts += ["### Latency by step", text(MEANING), escaped_table(columns.steps(measured.steps))]
     if measured.saturation is not None:
@@ -156,11 +156,12 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
             *(_pictures(report, drawn) if drawn else []),
         ]
     if measured.request_rate:
-        parts += ["### Request rates", f"#### Open loop: {title}", _full(REQUEST_RATE, measured.request_rate)]
+        parts += ["### Request rates", f"#### Open loop: {title}", full_table(REQUEST_RATE, measured.request_rate)]
     return parts
 
 
-def _full(shown: tuple[Column, ...], rows: list[RowStatus], summary: str = "Full tabular data") -> str:
+def full_table(shown: tuple[Column, ...], rows: list[RowStatus], summary: str = "Full tabular data") -> str:
+    """Return a sweep's table below a summary that opens it, and how many measurements are unstable."""
     whole = escaped_table(columns.sweep(shown, rows))
     unstable = sum(not row.stable for row in rows)
     note = f"\n\n{unstable} of {len(rows)} measurements are unstable: no three windows agreed." if unstable else ""
