@@ -36,6 +36,8 @@ class Machine:
         self._node = node
         self._objects = objects
         self._measuring = measuring
+        self.waits = False
+        """Whether a Job may not start yet, because somebody else measures."""
         self._pods: dict[str, tuple[str, Pod]] = {}
         """Each pod with its owner's uid, the oldest first, by its name."""
         self._numbers = itertools.count(os.getpid() % ADDRESSES)
@@ -75,7 +77,10 @@ class Machine:
             self._start(job)
 
     def _may_start(self, job: Body) -> bool:
-        return not _measures(job["spec"]["template"]["metadata"]["labels"]) or self._measuring.take()
+        if not _measures(job["spec"]["template"]["metadata"]["labels"]):
+            return True
+        self.waits = not self._measuring.take()
+        return not self.waits
 
     def _deployment(self, deployment: Body) -> None:
         pods = self._of(deployment)
@@ -135,6 +140,11 @@ class Engine(threading.Thread):
         self._machine = machine
         self._operator = Reconciler(objects, objects, settings, Metrics())
         self._stopped = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether a Job waits until another command of this machine has measured."""
+        return self._machine.waits
 
     def stop(self) -> None:
         """End all pods, and save the objects."""

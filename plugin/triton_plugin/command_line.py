@@ -278,11 +278,23 @@ def _report(parser: Parser) -> None:
         help="file to write; md also writes its plots next to it. Or a folder, which gets each form, and tables of the"
         " sweeps and metrics as CSV; with --all or -A, a report of each object. Default: standard output",
     )
+    parser.add_argument(
+        "--outputs",
+        action="store_true",
+        help="also write the framework's outputs and those that each candidate served into the folder, as npz files; a"
+        " pod reads them from the claim",
+    )
 
 
 def _compare(parser: Parser) -> None:
-    parser.add_argument("a", metavar="A", help=NAME_OR_FILE)
-    parser.add_argument("b", metavar="B", help=NAME_OR_FILE)
+    parser.add_argument("names", nargs="+", metavar="NAME", help=f"{NAME_OR_FILE}, such as a report.json")
+    parser.add_argument(
+        "--file",
+        type=Path,
+        metavar="FILE",
+        help="Markdown file to write, of any number of objects: a section for each scenario, GPU or CPU, and candidate,"
+        " as NVIDIA's READMEs have them",
+    )
 
 
 def _approve(parser: Parser) -> None:
@@ -357,7 +369,10 @@ COMMANDS: Mapping[str, tuple[str, Callable[[Parser], None]]] = {
         _logs,
     ),
     "report": ("Write all measurements and the reasons for the selection as a document.", _report),
-    "compare": ("Compare two objects; figures are shown only if they were measured alike.", _compare),
+    "compare": (
+        "Compare two objects, with figures if they were measured alike; or write the results of several as a document.",
+        _compare,
+    ),
     "approve": (
         "Let a candidate serve that passed, where spec.selection.approval is Manual; its servers then start.",
         _approve,

@@ -20,7 +20,7 @@ MOST = 500
 """The most names that are offered."""
 OBJECTS = ("get", "tritondeployments.triton-operator.dev", "--output=name")
 LISTS = {
-    **dict.fromkeys(("NAME", "A", "B"), OBJECTS),
+    "NAME": OBJECTS,
     "namespace": ("get", "namespaces", "--output=name"),
     "context": ("config", "get-contexts", "--output=name"),
 }
@@ -76,7 +76,7 @@ class Line:
         positionals = [each for each in _actions(self.parser) if not each.option_strings]
         if len(self.arguments) < len(positionals):
             return positionals[len(self.arguments)]
-        return positionals[-1] if positionals and positionals[-1].nargs == "*" else None
+        return positionals[-1] if positionals and positionals[-1].nargs in ("*", "+") else None
 
     def _option(self, word: str) -> None:
         name, has_value, value = word.partition("=")
@@ -141,7 +141,7 @@ def _values(line: Line, taker: Action | None, last: str) -> tuple[list[str], str
         return [], NO_FILES
     words = [*_listed(taker, line.cluster), *(taker.choices or ())]
     others = [(word, "") for word in words if word not in line.arguments]
-    is_file = taker.help == NAME_OR_FILE or {"FILE", "FOLDER"} & set(str(taker.metavar).split("|"))
+    is_file = str(taker.help).startswith(NAME_OR_FILE) or {"FILE", "FOLDER"} & set(str(taker.metavar).split("|"))
     return _fitting(others, last), FILES if is_file else NO_FILES
 
 

@@ -17,14 +17,17 @@ from tests.apiserver.custom_resources import MINIMAL, changed
 from tests.apiserver.kubectl import Kubectl, KubectlError
 from tests.apiserver.operator_process import eventually
 from tests.report.model_folders import write
+from tests.report.subjects import golden
 from triton_plugin.__main__ import main
 from triton_plugin.drafting.push import receiver
 from triton_plugin.drafting.push.cluster import OPERATOR_SELECTOR, Claims
 from triton_plugin.drafting.push.files import collect, digest
 from triton_plugin.drafting.push.objects import LABELS, Target, pod
+from triton_plugin.drafting.push.outputs import places
 from triton_plugin.drafting.run import replacement
 from triton_plugin.errors import PushError
 from triton_plugin.reading.cluster import Cluster
+from triton_plugin.reading.subject import parse
 
 TARGET = Target("models", "team/xor")
 IMAGE = "registry.example/converter:1"
@@ -52,6 +55,20 @@ def claims(apiserver: ApiServer, kubectl: Kubectl, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(apiserver.kubeconfig))
     kubectl("label", "namespace", kubectl.namespace, RESTRICTED)
     return Claims(Cluster(None, kubectl.namespace))
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that stands for the claim in what `kubectl exec` runs; ``calls`` there has each call's options."""
+    claim, programs = tmp_path / "claim", tmp_path / "programs"
+    claim.mkdir()
+    programs.mkdir()
+    (programs / "kubectl").write_text(KUBECTL)
+    (programs / "kubectl").chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    monkeypatch.setenv("CLAIM", str(claim))
+    monkeypatch.setenv("RECEIVER", inspect.getsource(receiver))
+    return claim
 
 
 @contextmanager
@@ -177,32 +194,45 @@ def test_the_image_is_that_of_the_installation(
 
 
 def test_the_command_sends_the_files_through_kubectl(
-    claims: Claims,
-    kubectl: Kubectl,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    claims: Claims, kubectl: Kubectl, stand_in: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "net", {"model.py": "def get_model(): ...\n"})
-    claim, programs = tmp_path / "claim", tmp_path / "programs"
-    claim.mkdir()
-    programs.mkdir()
-    (programs / "kubectl").write_text(KUBECTL)
-    (programs / "kubectl").chmod(0o755)
-    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
-    monkeypatch.setenv("CLAIM", str(claim))
-    monkeypatch.setenv("RECEIVER", inspect.getsource(receiver))
     with kubelet(kubectl, RUNNING) as seen:
         status = main(["push", str(tmp_path / "net"), "pvc://models/net", "-n", kubectl.namespace, "--image", IMAGE])
     said = capsys.readouterr()
     assert status == 0, said.err
     source = yaml.safe_load(said.out)["source"]
     assert source == {"uri": "pvc://models/net", "sha256": digest(collect(tmp_path / "net").files, lambda _: None)}
-    assert (claim / "net/model.py").read_text() == "def get_model(): ...\n"
+    assert (stand_in / "net/model.py").read_text() == "def get_model(): ...\n"
     name = seen[0]["metadata"]["name"]
     wanted = f"--context devcluster --namespace {kubectl.namespace} exec --stdin {name} --container push"
-    assert set((tmp_path / "claim/calls").read_text().splitlines()) == {wanted}
+    assert set((stand_in / "calls").read_text().splitlines()) == {wanted}
     assert kubectl.get("pvc", "models")["spec"]["resources"]["requests"] == {"storage": "10Gi"}
+    no_pod_is_left(kubectl)
+
+
+def test_the_outputs_come_through_kubectl_from_a_claim_that_is_only_read(
+    claims: Claims, kubectl: Kubectl, stand_in: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body, results = golden("ready")
+    metadata = {"name": "digits", "namespace": kubectl.namespace}
+    kubectl("create", "-f", "-", body={**body, "metadata": metadata})
+    patch = json.dumps({"status": body["status"]})
+    kubectl("patch", "td", "digits", "--subresource=status", "--type=merge", "-p", patch)
+    entries = {"metadata": {"name": "digits-results"}, "data": results["data"]}
+    kubectl("create", "-f", "-", body={"apiVersion": "v1", "kind": "ConfigMap", **entries})
+    found = places(parse(body, results), stand_in / ".triton-operator")
+    for place in found.values():
+        write(place, {"000000.npz": place.parent.name})
+    with kubelet(kubectl, RUNNING) as seen:
+        status = main(["report", "digits", "-n", kubectl.namespace, "--file", str(tmp_path / "out"), "--outputs"])
+    assert status == 0, capsys.readouterr().err
+    assert {each: (tmp_path / "out/outputs" / each / "000000.npz").read_text() for each in found} == {
+        name: place.parent.name for name, place in found.items()
+    }
+    (volume,) = [each for each in seen[0]["spec"]["volumes"] if "persistentVolumeClaim" in each]
+    assert volume["persistentVolumeClaim"] == {"claimName": "digits-repository", "readOnly": True}
+    assert seen[0]["spec"]["containers"][0]["image"] == "example/converter:1"
     no_pod_is_left(kubectl)
 
 

@@ -2,18 +2,23 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Attack
+from triton_local.images import Images
 from triton_local.session import MARK, SessionError, ours_alone
 from triton_operator.names import API_VERSION, KIND
 from triton_plugin.__main__ import main
-from triton_plugin.commands.check import _object_file
+from triton_plugin.command_line import parser
+from triton_plugin.commands.check import _added, _drafted, _object_file
 from triton_plugin.errors import CheckError
 from triton_plugin.exits import Exit
+
+ROOT = Path(__file__).parents[2]
 
 
 def enter(folder: Path, tmp_path: Path) -> None:
@@ -120,3 +125,24 @@ def test_a_check_folder_is_neither_in_a_claim_nor_a_link_that_came_with_the_mode
     assert main(["check", "object.yaml", *words]) == Exit.FAILED
     assert "by --folder" in capsys.readouterr().err
     assert not words or not (tmp_path / "digits-check").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [("Foo (1).onnx", "foo-1.onnx"), ("数字.onnx", "model.onnx"), ("-x.onnx", "x.onnx"), ("A_1.onnx", "A_1.onnx")],
+)
+def test_a_file_whose_name_no_object_takes_gets_another_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, named: str
+) -> None:
+    shutil.copy(ROOT / "manifests/samples/digits/digits.onnx", tmp_path / name)
+    wanted = _drafted(tmp_path / name, parser().parse_args(["check", "--", str(tmp_path / name)]))
+    assert wanted.body["spec"]["models"][0]["path"] == named
+    assert wanted.files is not None
+    assert [each.name for each in wanted.files.files] == [named]
+    assert (f"In the object, {name} is named {named}" in capsys.readouterr().err) == (name != named)
+
+
+def test_what_is_no_archive_of_an_image_is_named(tmp_path: Path) -> None:
+    (tmp_path / "image").write_text("no archive", encoding="utf-8")
+    with pytest.raises(CheckError, match=r"^--image mine:1: .* is no archive of an image; .*docker save --output"):
+        _added(Images(tmp_path / "unpacked"), "mine:1", tmp_path / "image")

@@ -4,8 +4,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
+import pytest
+
+from tests.local.test_session import an_object
+from triton_local.engine import Machine
+from triton_local.objects import Objects
 from triton_local.turn import Turn
+from triton_operator import names
 
 
 def test_one_takes_the_turn_and_the_next_one_gets_it_when_it_is_given(tmp_path: Path) -> None:
@@ -51,3 +58,17 @@ def test_a_link_that_somebody_has_put_there_is_not_followed(tmp_path: Path) -> N
     else:
         raise AssertionError("the link was followed")
     assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(("stage", "waits"), [("convert", False), ("profile", True)])
+def test_a_job_that_measures_waits_for_its_turn_and_says_so(tmp_path: Path, stage: str, waits: bool) -> None:
+    objects = Objects(tmp_path / "objects.json", an_object("first"), {}, lambda _: None)
+    machine = Machine(cast(Any, None), objects, Turn(tmp_path / "lock"))
+    job = {"spec": {"template": {"metadata": {"labels": {names.STAGE_LABEL: stage}}}}}
+    other = Turn(tmp_path / "lock")
+    other.take()
+    assert machine._may_start(job) != waits
+    assert machine.waits == waits
+    other.give()
+    assert machine._may_start(job)
+    assert not machine.waits

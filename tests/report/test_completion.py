@@ -106,7 +106,8 @@ def test_the_name_of_an_object_is_completed(kubectl: Path, command: str) -> None
 
 def test_a_second_object_is_another_one(kubectl: Path) -> None:
     assert completed(["compare", "digits"], "")[0] == ["ocr"]
-    assert completed(["compare", "digits", "ocr"], "")[0] == []
+    assert completed(["compare", "digits"], "x")[1] == completion.FILES
+    assert completed(["approve", "digits", "onnx-fp32"], "")[0] == []
     assert completed(["update-images", "digits"], "")[0] == ["ocr"]
 
 

@@ -1,3 +1,4 @@
+import copy
 import csv
 import io
 import json
@@ -210,6 +211,7 @@ def test_markdown_keeps_the_layout_of_nvidias_readmes() -> None:
         "## Environment",
         "## Release Notes",
         "### Changelog",
+        "### Known issues",
     ]
     tables = [line.strip("| ").replace(" | ", "|") for line in text.splitlines() if line.startswith("| ")]
     assert OFFLINE_HEADINGS in tables
@@ -219,6 +221,41 @@ def test_markdown_keeps_the_layout_of_nvidias_readmes() -> None:
     assert "| Backend | ONNX Runtime |\n| Model Format | onnx |\n| Model size |" in text
     assert re.search(r"^ \* 2026-11-21: candidate onnx-fp32 of source .*, accuracy 0.98$", text, re.MULTILINE)
     assert "|![Throughput against batch size](plots/digits-offline-throughput.svg)" in text
+
+
+def known_issues(subject: Subject) -> list[str]:
+    return as_markdown(report(subject), with_plots=False).partition("### Known issues\n\n")[2].splitlines()
+
+
+def test_the_known_issues_are_what_the_status_and_the_records_hold() -> None:
+    assert known_issues(ready()) == ["No issues are known."]
+    assert known_issues(parse(*golden("new-object"))) == [
+        " * The object is not ready: the operator has not seen it yet."
+    ]
+    assert known_issues(parse(*golden("candidate-failed"))) == [
+        " * The object is not ready: 2 of 4 candidates are done; converting onnx-fp32, onnx-fp16.",
+        " * Candidate ts-script-fp32 failed: model.py, line 3: no.",
+    ]
+    assert known_issues(searched())[0].startswith(" * The search from candidate ")
+
+
+def test_skipped_candidates_unstable_figures_and_warnings_are_known_issues() -> None:
+    body, results = copy.deepcopy(golden("ready"))
+    skipped, unstable = body["status"]["candidates"][:2]
+    skipped |= {"state": "Skipped", "message": "the image has no such backend"}
+    unstable["stable"] = False
+    body["status"]["performance"]["online"][0]["stable"] = False
+    for candidate in body["status"]["candidates"][2:]:
+        record = results["data"][f"convert.{candidate['revision']}"]
+        results["data"][f"convert.{candidate['revision']}"] = record.replace(
+            '"warnings":[]', '"warnings":["a *constant*"]'
+        )
+    assert known_issues(parse(body, results)) == [
+        f" * Candidate {skipped['name']} is skipped: the image has no such backend.",
+        " * The figures of these candidates are unstable, since no three windows agreed: ts-script-fp32.",
+        " * 1 of 5 measurements of what serves are unstable.",
+        " * The conversion warned (onnx-fp32, onnx-fp16): a \\*constant\\*",
+    ]
 
 
 def test_markdown_names_the_files_of_its_plots() -> None:

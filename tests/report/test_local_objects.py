@@ -64,6 +64,11 @@ def test_what_explains_an_object_names_no_command_of_a_cluster(case: str) -> Non
     ) == (case != "ready")
 
 
+@pytest.mark.parametrize(("case", "is_in_progress"), [("profiling", True), ("undone", False), ("ready", False)])
+def test_a_check_that_is_in_progress_may_have_ended(case: str, is_in_progress: bool) -> None:
+    assert ("once that has ended, run the same kubectl triton check again" in explain(local(case))) == is_in_progress
+
+
 def test_a_first_request_goes_to_the_ports_of_the_command_that_serves() -> None:
     text = first_request(local("ready"))
     assert "port-forward" not in text

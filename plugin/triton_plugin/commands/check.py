@@ -33,7 +33,7 @@ from triton_plugin.commands.arguments import model_folder, moment, object_option
 from triton_plugin.commands.report import document
 from triton_plugin.drafting.first_object import misspelled, notices, object_name, undemanded
 from triton_plugin.drafting.push.files import Files, collect, digest
-from triton_plugin.drafting.run import CLAIM, complete_yaml
+from triton_plugin.drafting.run import CLAIM, PATH, complete_yaml
 from triton_plugin.drafting.validation.files import faults_in_words
 from triton_plugin.drafting.validation.validate import Loader, deployments
 from triton_plugin.errors import CheckError, CommandError
@@ -164,7 +164,7 @@ def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtim
     )
     settings = _settings(installation)
     images = Images(CACHE / "unpacked")
-    pinned = {each: images.add(each, archive) for each, archive in options.image}
+    pinned = {each: _added(images, each, archive) for each, archive in options.image}
     if options.python is not None:
         body["spec"].setdefault("conversion", {}).setdefault("image", ENVIRONMENT)
         pinned[ENVIRONMENT] = installation.name(ENVIRONMENT)
@@ -203,6 +203,16 @@ def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtim
         if options.serve and status == Exit.OK:
             _serve(work, bound, first_request(subject, options.path if options.path.is_dir() else None))
     return status
+
+
+def _added(images: Images, name: str, archive: Path) -> str:
+    """Return the name of an image that an archive holds, with its digest. Raises CheckError, OSError."""
+    try:
+        return images.add(name, archive)
+    except ValueError as error:
+        raise CheckError(
+            f"--image {name}: {archive} is no archive of an image; write it by docker save --output {archive} {name}"
+        ) from error
 
 
 @contextmanager
@@ -264,7 +274,9 @@ def _settings(installation: Installation) -> Settings:
 
 
 def _log(work: Session) -> JobLog:
-    """The log of the newest Job that has something to show."""
+    """What a Job waits for, or else the log of the newest one that has something to show."""
+    if work.engine.waits:
+        return JobLog(words="waits until another check on this machine has measured: both at once would disturb both")
     pods = [each for each in work.objects.of_kind("Pod") if _labels(each).get(names.STAGE_LABEL) in LOGGED_STAGES]
     pod = max(pods, key=lambda each: str(each["metadata"]["creationTimestamp"]), default=None)
     return job_log(work.objects.key.name, _name(pod), _labels(pod), work.log(pod)) if pod is not None else JobLog()
@@ -317,6 +329,11 @@ def _drafted(path: Path, options: argparse.Namespace) -> _Wanted:
     for each in (*notices(folder), *misspelled(folder, wanted), *undemanded(folder, wanted)):
         say(each, sys.stderr)
     files = collect(path)
+    if path.is_file() and not PATH.fullmatch(path.name):
+        file_name = f"{object_name(path.stem)}{path.suffix}"
+        say(f"In the object, {path.name} is named {file_name}: no object has a file of that name", sys.stderr)
+        folder = replace(folder, model=replace(folder.model, path=file_name))
+        files = replace(files, files=tuple(replace(each, name=file_name) for each in files.files))
     text = complete_yaml(folder, replace(wanted, sha256=digest(files.files, lambda _: None)))
     (body,) = deployments(text)
     return _Wanted(body, text=text, files=files)

@@ -1,15 +1,22 @@
 """`kubectl triton report`."""
 
 import argparse
+import signal
 import sys
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeGuard
 
+from triton_converters.contract import layout
 from triton_plugin.command_line import REPORT_FORMS
 from triton_plugin.commands.arguments import cluster, subject
+from triton_plugin.drafting.push import outputs
+from triton_plugin.drafting.push.cluster import Claims, pod_name
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
+from triton_plugin.reading.cluster import is_file
 from triton_plugin.reading.subject import Subject
 from triton_plugin.telling.report import overview
 from triton_plugin.telling.report.document import Report, report
@@ -23,13 +30,22 @@ OFFLINE_CSV, ONLINE_CSV, METRICS_CSV = (
 )
 """The files that NVIDIA's READMEs end with, by their names there."""
 
+CLAIMS = "claims"
+"""Folder of a check that stands for the claims that it makes."""
+
 
 def run(options: argparse.Namespace) -> Exit:
-    """Write the report. Raises SubjectError, which is a CommandError, and OSError."""
+    """Write the report. Raises SubjectError and PushError, which are CommandErrors, and OSError."""
+    into_folder = options.form is None and _is_folder(options.file)
+    if options.outputs and (options.name is None or not into_folder):
+        raise SubjectError("--outputs writes many files of one object: name the object, and a folder by --file FOLDER")
     if options.name is None:
         return _all(options)
-    if options.form is None and _is_folder(options.file):
-        write_folder(report(subject(options, options.name)), options.file)
+    if into_folder:
+        found = subject(options, options.name)
+        write_folder(report(found), options.file)
+        if options.outputs:
+            _write_outputs(options, found)
         return Exit.OK
     ending = options.file.suffix.removeprefix(".") if options.file else REPORT_FORMS[0]
     form = options.form or ending
@@ -85,6 +101,36 @@ def write_folder(content: Report, folder: Path) -> None:
     for name, text in tables.items():
         if text:
             _write(text, folder / name)
+
+
+def _write_outputs(options: argparse.Namespace, found: Subject) -> None:
+    """Write the outputs of the framework and of each candidate. Raises PushError, SubjectError, OSError."""
+    if found.spec.metrics is None:
+        say("No candidate's outputs are kept, only the framework's: the object has no spec.metrics", sys.stderr)
+    if is_file(options.name):
+        root = Path(options.name).parent / CLAIMS / outputs.claim_name(found) / layout.ROOT.name
+        if not root.is_dir():
+            raise SubjectError(
+                f"{root} is not there, so there are no outputs: name an object of a cluster, or a check's objects.json"
+            )
+        _fetch([], outputs.places(found, root), options.file)
+        return
+    images = found.status.images
+    if images is None:
+        raise SubjectError(f"the operator has not seen {found.name} yet, so there are no outputs")
+    places = outputs.places(found, outputs.IN_POD)
+    # As Ctrl-C does, it ends the copy in order, and the pod with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.FAILED))
+    pod = outputs.reader(pod_name(), found, images.converter)
+    with Claims(cluster(options)).within(pod, partial(say, stream=sys.stderr)) as prefix:
+        _fetch(prefix, places, options.file)
+
+
+def _fetch(prefix: Sequence[str], places: Mapping[str, Path], folder: Path) -> None:
+    for name, place in places.items():
+        target = folder / outputs.FOLDER / name
+        outputs.fetch(prefix, place, target)
+        say(f"wrote {target}", sys.stderr)
 
 
 def _linked(found: Subject, folder: Path | None) -> str:

@@ -75,6 +75,8 @@ def _outcome(subject: Subject) -> Iterator[_Line]:
             f" what follows describes generation {seen_generation}."
         )
     yield from _state(subject, name)
+    if subject.is_local and not (subject.holds("Ready") or subject.holds("Stalled") or subject.is_paused):
+        yield _Line(f"It goes on only while kubectl triton check runs; once that has ended, run {AGAIN}.")
     if subject.status.failing is not None:
         # What serves goes on serving meanwhile.
         yield _Line("The operator cannot get on with it, and tries again:")

@@ -1,4 +1,4 @@
-"""What a push needs of the cluster: the image, the claim, and the pod while it lives."""
+"""What a push, and its inverse, need of the cluster: the image, the claim, and the pod while it lives."""
 
 import secrets
 import shlex
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from triton_converters.contract.reasons import Reason
+from triton_operator.names import Body
 from triton_operator.observed.pod import pod_view
 from triton_operator.observed.trouble import pod_trouble
 from triton_plugin.drafting.push.objects import CONTAINER, MOUNT, Target, claim, pod
@@ -24,6 +25,11 @@ START_SECONDS = 600.0
 POLL_SECONDS = 1.0
 LASTING = {Reason.IMAGE_PULL_FAILED, Reason.CONTAINER_CONFIG_INVALID}
 """Troubles of a pod that end a push at once; others may pass."""
+
+
+def pod_name() -> str:
+    """Return a new name: who is interrupted while the pod is made knows which one to delete."""
+    return f"triton-push-{secrets.token_hex(4)}"
 
 
 class Claims:
@@ -94,14 +100,21 @@ class Claims:
 
         Raises SubjectError, or PushError if the pod does not start.
         """
-        # A name of ours: who is interrupted while the pod is made knows which one to delete.
-        name = f"triton-push-{secrets.token_hex(4)}"
-        say(f"starting pod {name} with image {image}")
+        with self.within(pod(pod_name(), target.claim, image), say) as prefix:
+            yield Remote(prefix, f"{MOUNT}/{target.path}")
+
+    @contextmanager
+    def within(self, body: Body, say: Callable[[str], None]) -> Iterator[list[str]]:
+        """Yield the command line that runs what follows it in a pod that is deleted in any case.
+
+        Raises SubjectError, or PushError if the pod does not start.
+        """
+        name, (container,) = body["metadata"]["name"], body["spec"]["containers"]
+        say(f"starting pod {name} with image {container['image']}")
         try:
-            self._cluster.make_pod(pod(name, target.claim, image))
+            self._cluster.make_pod(body)
             self._wait(name, say)
-            within = self._cluster.kubectl("exec", "--stdin", name, "--container", CONTAINER, "--")
-            yield Remote(within, f"{MOUNT}/{target.path}")
+            yield self._cluster.kubectl("exec", "--stdin", name, "--container", CONTAINER, "--")
         finally:
             self._delete(name, say)
 
@@ -116,9 +129,9 @@ class Claims:
             words = trouble.message if trouble else f"pod {name} is {found['status'].get('phase', 'Pending')}"
             ended = found["status"].get("phase") in ("Succeeded", "Failed")
             if ended or (trouble and trouble.reason in LASTING):
-                raise PushError(f"the pod that takes the files does not run: {words}")
+                raise PushError(f"the pod with the claim does not run: {words}")
             if time.monotonic() > deadline:
-                raise PushError(f"the pod that takes the files did not start in {START_SECONDS:.0f} s: {words}")
+                raise PushError(f"the pod with the claim did not start in {START_SECONDS:.0f} s: {words}")
             if trouble and words != said:
                 say(f"waiting: {words}")
                 said = words

@@ -3,8 +3,8 @@
 import os
 import subprocess
 import tarfile
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Thread
 from typing import IO, TypeVar
@@ -59,43 +59,60 @@ class Remote:
 
     def _run(self, *arguments: str, write: Callable[[IO[bytes]], None] | None = None) -> bytes:
         """Run the receiver and return what it printed. Raises PushError with the last words if it failed."""
-        command = [*self.prefix, *PROGRAM, *arguments]
-        pipe = subprocess.PIPE
+        out = bytearray()
         try:
-            process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
-        except FileNotFoundError as error:
-            raise PushError(f"{command[0]} is not on the PATH, and it carries the files; install it") from error
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        out, errors = bytearray(), bytearray()
-        readers = [
-            Thread(target=_tail, args=each, daemon=True) for each in ((process.stdout, out), (process.stderr, errors))
-        ]
-        try:
-            for reader in readers:
-                reader.start()
-            # A receiver that ends early says why.
-            with suppress(BrokenPipeError):
+            with running([*self.prefix, *PROGRAM, *arguments], out) as process, suppress(BrokenPipeError):
+                # A receiver that ends early says why.
                 if write is not None:
+                    assert process.stdin is not None
                     write(process.stdin)
-                process.stdin.close()
-            status = process.wait()
-        except BaseException:
-            process.kill()
-            raise
-        finally:
-            for reader in readers:
-                reader.join()
-            with suppress(BrokenPipeError):
-                process.stdin.close()
-            process.stdout.close()
-            process.stderr.close()
-            process.wait()
-        if status:
-            words = errors.decode(errors="replace").strip() or f"exit status {status}"
-            raise PushError(f"the pod did not take the files: {words}; nothing on the claim was changed")
+        except ProgramError as error:
+            raise PushError(f"the pod did not take the files: {error}; nothing on the claim was changed") from error
         return bytes(out)
+
+
+class ProgramError(Exception):
+    """A program failed; the message is the last that it said."""
+
+
+@contextmanager
+def running(command: Sequence[str], out: bytearray | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program with pipes until the block, and then the program, ends.
+
+    ``out``: takes the last that it prints; None: the block reads all of that. Raises PushError if there is no such
+    program, ProgramError if it fails.
+    """
+    pipe = subprocess.PIPE
+    try:
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
+    except FileNotFoundError as error:
+        raise PushError(f"{command[0]} is not on the PATH, and it carries the files; install it") from error
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    errors = bytearray()
+    tails = [(process.stderr, errors), *([(process.stdout, out)] if out is not None else [])]
+    readers = [Thread(target=_tail, args=each, daemon=True) for each in tails]
+    try:
+        for reader in readers:
+            reader.start()
+        yield process
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+        status = process.wait()
+    except BaseException:
+        process.kill()
+        raise
+    finally:
+        for reader in readers:
+            reader.join()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+        process.stdout.close()
+        process.stderr.close()
+        process.wait()
+    if status:
+        raise ProgramError(errors.decode(errors="replace").strip() or f"exit status {status}")
 
 
 def _write(files: Iterable[PushedFile], stdin: IO[bytes], sent: Callable[[int], None]) -> None:

@@ -3,10 +3,11 @@
 Latencies are in milliseconds, as in most of those READMEs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from triton_converters.contract.results import SCENARIOS
 from triton_operator.api.measured_status import RowStatus
 from triton_plugin.telling import columns
 from triton_plugin.telling.columns import (
@@ -102,14 +103,38 @@ def _setup(report: Report) -> list[str]:
 
 
 def _release_notes(report: Report) -> list[str]:
-    if not report.releases:
-        return []
     lines = [
         f" * {text(each.measured_at[:10])}: candidate {text(each.candidate)} of source {text(each.source)}, revision"
         f" {text(each.revision)}{text(''.join(f', {name} {value}' for name, value in each.metrics.items()))}"
         for each in report.releases
     ]
-    return ["## Release Notes", "### Changelog", "\n".join(lines)]
+    changelog = ["### Changelog", "\n".join(lines)] if lines else []
+    issues = "\n".join(f" * {text(each)}" for each in _known_issues(report))
+    return ["## Release Notes", *changelog, "### Known issues", issues or "No issues are known."]
+
+
+def _known_issues(report: Report) -> Iterator[str]:
+    """Yield what is wrong with the object, its candidates, their figures and their conversions, in sentences."""
+    ready = report.condition("Ready")
+    if ready is None or ready.status != "True":
+        yield f"The object is not ready: {ready.message if ready else 'the operator has not seen it yet'}."
+    statuses = [each.status for each in report.candidates]
+    for each in statuses:
+        if each.state in ("Failed", "Skipped"):
+            yield f"Candidate {each.name} {'failed' if each.state == 'Failed' else 'is skipped'}: {each.message}."
+    if unstable := [each.name for each in statuses if each.stable is False]:
+        yield f"The figures of these candidates are unstable, since no three windows agreed: {', '.join(unstable)}."
+    for search in report.searches:
+        if search.status.ended == "Failed":
+            yield f"The search from candidate {search.status.candidate} failed: {search.status.message}."
+    measured = report.performance
+    rows = [row for scenario in SCENARIOS for row in measured.rows(scenario)] if measured else []
+    if changing := sum(not row.stable for row in rows):
+        yield f"{changing} of {len(rows)} measurements of what serves are unstable."
+    warned = dict.fromkeys(warning for each in report.candidates for warning in each.warnings)
+    for warning in warned:
+        names = ", ".join(each.status.name for each in report.candidates if warning in each.warnings)
+        yield f"The conversion warned ({names}): {warning}"
 
 
 def _advanced(report: Report) -> list[str]:
@@ -141,11 +166,11 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
         parts.append(text(sentences(measured.mixed_shapes)))
     if measured.offline:
         pictures = _pictures(report, _offline_plots(report)) if with_plots else []
-        parts += ["### Offline scenario", f"#### Offline: {title}", *pictures, _full(OFFLINE, measured.offline)]
-        parts.append(_full(OFFLINE_COMPONENTS, measured.offline, "Components of the latency"))
+        parts += ["### Offline scenario", f"#### Offline: {title}", *pictures, full_table(OFFLINE, measured.offline)]
+        parts.append(full_table(OFFLINE_COMPONENTS, measured.offline, "Components of the latency"))
     if measured.online:
         pictures = _pictures(report, _online_plots(report)) if with_plots else []
-        parts += ["### Online scenario", f"#### Online: {title}", *pictures, _full(ONLINE, measured.online)]
+        parts += ["### Online scenario", f"#### Online: {title}", *pictures, full_table(ONLINE, measured.online)]
     if measured.steps:
         parts += ["### Latency by step", text(MEANING), escaped_table(columns.steps(measured.steps))]
     if measured.saturation is not None:
@@ -156,11 +181,12 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
             *(_pictures(report, drawn) if drawn else []),
         ]
     if measured.request_rate:
-        parts += ["### Request rates", f"#### Open loop: {title}", _full(REQUEST_RATE, measured.request_rate)]
+        parts += ["### Request rates", f"#### Open loop: {title}", full_table(REQUEST_RATE, measured.request_rate)]
     return parts
 
 
-def _full(shown: tuple[Column, ...], rows: list[RowStatus], summary: str = "Full tabular data") -> str:
+def full_table(shown: tuple[Column, ...], rows: list[RowStatus], summary: str = "Full tabular data") -> str:
+    """Return a sweep's table below a summary that opens it, and how many measurements are unstable."""
     whole = escaped_table(columns.sweep(shown, rows))
     unstable = sum(not row.stable for row in rows)
     note = f"\n\n{unstable} of {len(rows)} measurements are unstable: no three windows agreed." if unstable else ""

@@ -88,6 +88,8 @@ class CandidateReport(ApiType):
     """What the candidate's reason means."""
     advice: str
     """What to do about the candidate's reason; empty: nothing to do."""
+    parameters: list[Parameter]
+    """The candidate's parameters; the device is that of the active revision."""
     file_bytes: int | None
     """Size of the converted file; null: not converted, or its record is gone."""
     data_types: list[str]
@@ -333,6 +335,7 @@ def _candidate(subject: Subject, status: CandidateStatus) -> CandidateReport:
         status=status,
         meaning=reasons.get(status.reason or "", ""),
         advice=advice(status.reason or "", is_local=subject.is_local),
+        parameters=parameters(status, subject),
         file_bytes=conversion.file_bytes if conversion else None,
         data_types=list(conversion.data_types) if conversion else [],
         conversion_seconds=conversion.seconds if conversion else None,
