@@ -15,7 +15,7 @@ from tests.converters.run_stage import run_metrics
 from triton_converters.claim_store.dump import Batch, write_batch
 from triton_converters.claim_store.replay import read_result, write_result
 from triton_converters.claim_store.repository import model_file
-from triton_converters.claim_store.served_outputs import CHUNK, CONVERTED, FOLDER, read_outputs, write_outputs
+from triton_converters.claim_store.served_outputs import CHUNK, FOLDER, read_outputs, write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import Entrypoint
 from triton_converters.contract.envelope import Outcome
@@ -222,7 +222,7 @@ def test_a_converted_file_has_its_metrics_outside_triton_and_its_outputs(claim: 
     assert result.candidates == (
         CandidateMetrics("served-right", (None, 6.0, 1.0), converted=(None, 6.0, pytest.approx(0.0))),
     )
-    kept = list(read_outputs(layout.measurement_directory(KEY) / CONVERTED / "served-right"))
+    kept = list(read_outputs(layout.measurement_directory(KEY) / layout.CONVERTED / "served-right"))
     numpy.testing.assert_array_equal([each["SCORES"] for each in kept], -SCORES)
 
 
@@ -232,7 +232,7 @@ def test_samples_that_calibrate_are_left_out_outside_triton_too(claim: Path) -> 
     asked = replace(asked_outside(KeptOutputs("right", "onnx", "fp32", "a" * 16)), calibration_samples=2)
     (candidate,) = run_metrics(asked).candidates
     assert candidate.converted == (None, 4.0, 1.0)
-    assert len(list(read_outputs(layout.measurement_directory(KEY) / CONVERTED / "right"))) == 4
+    assert len(list(read_outputs(layout.measurement_directory(KEY) / layout.CONVERTED / "right"))) == 4
 
 
 @pytest.mark.parametrize(
@@ -257,13 +257,13 @@ def test_what_a_file_answers_beyond_the_limit_is_not_kept(claim: Path, monkeypat
     publish_file("a" * 16, 1.0)
     (candidate,) = run_metrics(asked_outside(KeptOutputs("right", "onnx", "fp32", "a" * 16))).candidates
     assert candidate.converted == (None, 6.0, 1.0)
-    assert not (layout.measurement_directory(KEY) / CONVERTED).exists()
+    assert not (layout.measurement_directory(KEY) / layout.CONVERTED).exists()
 
 
 def test_outputs_of_other_tensors_are_not_published(claim: Path) -> None:
     keep("right", SCORES)
     asked = asked_outside(KeptOutputs("right", "onnx", "fp32", "a" * 16))
-    write_outputs(layout.INCOMING_MOUNT / CONVERTED / "right", [{"OTHER": row} for row in SCORES])
+    write_outputs(layout.INCOMING_MOUNT / layout.CONVERTED / "right", [{"OTHER": row} for row in SCORES])
     with pytest.raises(StageError, match="does not hold the outputs of 6 samples"):
         computed(layout.INCOMING_MOUNT, AllComputed(Computed({}), (Computed({}),)), asked)
     assert not layout.measurement_directory(KEY).exists()

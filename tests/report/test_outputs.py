@@ -1,6 +1,7 @@
 """The outputs that a claim keeps, copied to a folder: tar runs here, as in the pod; only kubectl is left out."""
 
 import copy
+import csv
 import io
 import json
 import re
@@ -15,7 +16,7 @@ import pytest
 
 from tests.report.subjects import golden
 from triton_converters.claim_store.dump import Batch, write_batch
-from triton_converters.claim_store.served_outputs import CHUNK, write_outputs
+from triton_converters.claim_store.served_outputs import CHUNK, FOLDER, write_outputs
 from triton_converters.contract import layout
 from triton_plugin.__main__ import main
 from triton_plugin.drafting.push.outputs import IN_POD, fetch, places, reader
@@ -42,7 +43,9 @@ def check(folder: Path, body: Body, results: Body) -> str:
     for each in parse(body, results).status.candidates:
         directory = layout.measurement_directory(each.profile_key, root)
         directory.mkdir(parents=True)
-        write_outputs(directory, [{"OUTPUT__0": outputs_of(each)["OUTPUT__0"] + 0.5} for each in range(SAMPLES)])
+        write_outputs(
+            directory / FOLDER, [{"OUTPUT__0": outputs_of(each)["OUTPUT__0"] + 0.5} for each in range(SAMPLES)]
+        )
     (folder / "objects.json").write_text(json.dumps({"kind": "List", "items": [body, results]}), encoding="utf-8")
     return str(folder / "objects.json")
 
@@ -89,6 +92,30 @@ def test_the_framework_s_outputs_and_those_of_each_candidate_are_read_as_the_pag
     said = capsys.readouterr()
     assert "wrote digits/outputs/reference\n" in said.err
     assert subprocess.check_output([sys.executable, "-c", documented()], text=True) == "0.5\n"
+
+
+def test_the_outputs_of_a_converted_file_lie_beside_those_that_were_served(tmp_path: Path) -> None:
+    body, results = golden("ready")
+    saved = check(tmp_path / "digits-check", body, results)
+    ran, *_ = (each for each in body["status"]["candidates"] if each["name"] == "onnx-fp32")
+    name = f"metrics.{ran['metricsKey']}"
+    record = json.loads(results["data"][name])
+    record["result"]["candidates"] = [
+        [*row, [0.75]] if row[0] == ran["profileKey"] else row for row in record["result"]["candidates"]
+    ]
+    results["data"][name] = json.dumps(record)
+    Path(saved).write_text(json.dumps({"kind": "List", "items": [body, results]}), encoding="utf-8")
+    root = tmp_path / "digits-check/claims/digits-repository" / layout.ROOT.name
+    measurement = layout.measurement_directory(ran["metricsKey"], root)
+    write_outputs(measurement / layout.CONVERTED / ran["profileKey"], [outputs_of(3)])
+    for _ in range(2):
+        assert main(["report", saved, "--file", str(tmp_path / "out"), "--outputs"]) == 0
+    (kept,) = (tmp_path / "out/outputs/onnx-fp32-outside-triton").iterdir()
+    assert numpy.load(kept)["0/OUTPUT__0"][0] == 3
+    assert not (tmp_path / "out/outputs/onnx-fp16-outside-triton").exists()
+    with (tmp_path / "out/accuracy_metrics.csv").open() as file:
+        rows = {row["Outputs of"]: row["accuracy"] for row in csv.DictReader(file)}
+    assert (rows["onnx-fp32, outside Triton"], rows["onnx-fp32"]) == ("0.75", "0.98")
 
 
 def test_without_metrics_only_the_framework_s_outputs_are_kept(

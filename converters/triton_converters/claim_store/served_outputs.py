@@ -12,8 +12,6 @@ from triton_converters.claim_store.dump import CONTENT, Array, Arrays, restored,
 
 FOLDER = "served"
 """Folder below a profile's measurement."""
-CONVERTED = "converted"
-"""Folder below the measurement of a metrics Job, with a folder for each profile whose candidate ran outside Triton."""
 CHUNK = 64
 """Samples in one file."""
 

@@ -158,6 +158,11 @@ def kept_outputs(profile: str, root: Path = ROOT) -> Path:
     return measurement_directory(profile, root) / "served"
 
 
+CONVERTED = "converted"
+"""Folder below the measurement of a metrics Job, with the outputs of converted files outside Triton: a folder for each
+profile of such a candidate."""
+
+
 def search_directory(search: str, root: Path = ROOT) -> Path:
     """Return the directory of the points that all parts of a search measured."""
     return root / "searches" / search

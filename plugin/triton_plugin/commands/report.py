@@ -3,7 +3,7 @@
 import argparse
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -113,23 +113,25 @@ def _write_outputs(options: argparse.Namespace, found: Subject) -> None:
             raise SubjectError(
                 f"{root} is not there, so there are no outputs: name an object of a cluster, or a check's objects.json"
             )
-        _fetch([], outputs.places(found, root), options.file)
+        _fetch([], found, root, options.file / outputs.FOLDER)
         return
     images = found.status.images
     if images is None:
         raise SubjectError(f"the operator has not seen {found.name} yet, so there are no outputs")
-    places = outputs.places(found, outputs.IN_POD)
+    # Before a pod starts: there may be none.
+    outputs.places(found, outputs.IN_POD)
     # As Ctrl-C does, it ends the copy in order, and the pod with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.FAILED))
     pod = outputs.reader(pod_name(), found, images.converter)
     with Claims(cluster(options)).within(pod, partial(say, stream=sys.stderr)) as prefix:
-        _fetch(prefix, places, options.file)
+        _fetch(prefix, found, outputs.IN_POD, options.file / outputs.FOLDER)
 
 
-def _fetch(prefix: Sequence[str], places: Mapping[str, Path], folder: Path) -> None:
-    for name, place in places.items():
-        target = folder / outputs.FOLDER / name
-        outputs.fetch(prefix, place, target)
+def _fetch(prefix: Sequence[str], found: Subject, root: Path, folder: Path) -> None:
+    for name, place in outputs.places(found, root).items():
+        outputs.fetch(prefix, place, folder / name)
+        say(f"wrote {folder / name}", sys.stderr)
+    for target in outputs.fetch_converted(prefix, found, root, folder):
         say(f"wrote {target}", sys.stderr)
 
 

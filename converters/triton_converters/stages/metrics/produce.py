@@ -9,7 +9,7 @@ from pathlib import Path
 from triton_converters.claim_store.dump import Batch, read_batches, select
 from triton_converters.claim_store.replay import published_source, read_reference
 from triton_converters.claim_store.repository import model_file
-from triton_converters.claim_store.served_outputs import CONVERTED, FOLDER, read_outputs, write_outputs
+from triton_converters.claim_store.served_outputs import FOLDER, read_outputs, write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
@@ -109,7 +109,7 @@ class _OutsideTriton:
             for batch in answered
             for index in range(batch.samples(batched))
         ]
-        write_outputs(self._incoming / CONVERTED / candidate.profile, outputs)
+        write_outputs(self._incoming / layout.CONVERTED / candidate.profile, outputs)
 
 
 def _data(batches: Sequence[Batch], batched: bool, left_out: Collection[int], candidate: KeptOutputs | None) -> DataSet:

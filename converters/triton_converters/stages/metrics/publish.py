@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_converters.claim_store.replay import publish_result, read_reference
-from triton_converters.claim_store.served_outputs import CONVERTED, file_name
+from triton_converters.claim_store.served_outputs import file_name
 from triton_converters.contract import layout
 from triton_converters.contract.envelope import MessageTooLongError, Outcome
 from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
@@ -45,7 +45,7 @@ def run(request: MetricsRequest, incoming: Path) -> MetricsResult:
 
 def _keep_outputs(request: MetricsRequest, incoming: Path, target: Path) -> None:
     """Write the outputs of the converted files anew. Raises StageError: Crashed for other ones, StorageFull."""
-    for folder in (f"{CONVERTED}/{each.profile}" for each in request.candidates):
+    for folder in (f"{layout.CONVERTED}/{each.profile}" for each in request.candidates):
         if files.exists(incoming, f"{folder}/{file_name(0)}"):
             reference = read_reference(request.reference)
             samples = reference.samples - len(calibration(reference.samples, request.calibration_samples))

@@ -67,6 +67,29 @@ def _has_outputs(subject: Subject, candidate: CandidateStatus) -> bool:
     return bool(is_named and subject.spec.metrics is not None and profile is not None and profile.passed)
 
 
+def fetch_converted(prefix: Sequence[str], subject: Subject, root: Path, folder: Path) -> list[Path]:
+    """Copy the outputs of the converted files outside Triton, beside those that were served; return the new folders.
+
+    A metrics Job keeps them together, as far as they are few. ``root`` and errors: as of ``places`` and ``fetch``.
+    """
+    of_key: dict[str, list[CandidateStatus]] = {}
+    for each in subject.status.candidates:
+        found = subject.metrics(each)
+        is_named = _KEY.fullmatch(each.metrics_key) and _has_outputs(subject, each)
+        if is_named and found and any(row.converted for row in found.candidates):
+            of_key.setdefault(each.metrics_key, []).append(each)
+    made = []
+    for key, candidates in of_key.items():
+        with TemporaryDirectory(prefix=".", dir=folder) as work:
+            fetch(prefix, layout.measurement_directory(key, root), measurement := Path(work, key))
+            for each in candidates:
+                kept, target = measurement / layout.CONVERTED / each.profile_key, folder / f"{each.name}-outside-triton"
+                if kept.is_dir():
+                    shutil.rmtree(target, ignore_errors=True)
+                    made.append(kept.rename(target))
+    return made
+
+
 def reader(name: str, subject: Subject, image: str) -> Body:
     """Return the pod that can only read the repository claim, where the object's own pods may run.
 
