@@ -18,7 +18,7 @@ from examples.pipeline import PIPELINES, Pipeline, report_lines
 from hack.deploy.command import CommandError, executable
 from hack.deploy.command import TargetCluster as Tools
 from tests.e2e.test_examples import EXAMPLES, patches
-from tests.simulation.answers import GOOD, Script
+from tests.simulation.answers import GOOD, Script, Scripts
 from tests.simulation.cluster import Cluster
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.envelope import Outcome
@@ -109,23 +109,31 @@ def spec_of(folder: Path) -> dict[str, Any] | None:
     return found[0]["spec"] if found else None
 
 
-@cache
-def requests(folder: Path) -> tuple[Any, ...]:
-    """Every Job's request on the way of the kustomization's TritonDeployment to Ready, in the simulation."""
-    seen = []
-
+def answers(folder: Path) -> Scripts:
+    """How the Jobs of the kustomization's TritonDeployment fare: well, and its model has the example's signature."""
     signature = SIGNATURES.get(folder.relative_to(FOLDER).parts[0])
 
     def script(stage: str, candidate: str, request: Any) -> Script:
+        if stage != "reference" or signature is None:
+            return GOOD
+        result = ReferenceResult(signature, 64, 8, 1.0)
+        return Script(answer=Outcome("reference", request.key, result).to_json())
+
+    return script
+
+
+@cache
+def requests(folder: Path) -> tuple[Any, ...]:
+    """Every Job's request on the way of the kustomization's TritonDeployment to Ready, in the simulation."""
+    seen, script = [], answers(folder)
+
+    def watched(stage: str, candidate: str, request: Any) -> Script:
         seen.append(request)
-        if stage == "reference" and signature is not None:
-            result = ReferenceResult(signature, 64, 8, 1.0)
-            return Script(answer=Outcome("reference", request.key, result).to_json())
-        return GOOD
+        return script(stage, candidate, request)
 
     spec = spec_of(folder)
     assert spec is not None
-    Cluster(spec, script).settle(600)
+    Cluster(spec, watched).settle(600)
     return tuple(seen)
 
 
