@@ -13,6 +13,7 @@ from examples.example import Example, apply, build, drift, find, read, remove, t
 from examples.line import heading, line
 from examples.pipeline import PIPELINES, Pipeline, Trust, trusted
 from examples.recording import record
+from examples.reduced import reductions
 from examples.waiting import ExampleError, Watcher
 from hack.deploy.command import CommandError, TargetCluster
 from hack.deploy.environment import set_up
@@ -80,7 +81,7 @@ def run_all(
 
 
 def run(cluster: TargetCluster, example: Example, console: Console, folder: Path | None) -> str:
-    """Train, apply, wait for Ready, judge; return the example's line. Raises CommandError or ExampleError.
+    """Train, apply, wait for Ready, judge; return the example's lines. Raises CommandError or ExampleError.
 
     The TritonDeployment is applied once its source exists: the operator looks for a missing source less and less often.
     """
@@ -93,7 +94,7 @@ def run(cluster: TargetCluster, example: Example, console: Console, folder: Path
     console.print(f"trained in {watcher.trained():.0f} s")
     apply(cluster, example, images)
     status = watcher.ready()
-    text = line(example.namespace, status, time.monotonic() - start)
+    text = "\n    ".join([line(example.namespace, status, time.monotonic() - start), *reductions(example)])
     if folder is not None:
         (folder / f"{example.namespace}.yaml").write_text(record(cluster, example), encoding="utf-8")
     for failure in verdict.failures(status):

@@ -15,10 +15,11 @@ from examples.asking import Answer, as_jpeg, dataloader
 from examples.example import FOLDER, apply, drift, find, read, render, train
 from examples.line import heading, line
 from examples.pipeline import PIPELINES, Pipeline, report_lines
+from examples.reduced import reductions
 from hack.deploy.command import CommandError, executable
 from hack.deploy.command import TargetCluster as Tools
 from tests.e2e.test_examples import EXAMPLES, patches
-from tests.simulation.answers import GOOD, Script
+from tests.simulation.answers import GOOD, Script, Scripts
 from tests.simulation.cluster import Cluster
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.envelope import Outcome
@@ -109,23 +110,31 @@ def spec_of(folder: Path) -> dict[str, Any] | None:
     return found[0]["spec"] if found else None
 
 
-@cache
-def requests(folder: Path) -> tuple[Any, ...]:
-    """Every Job's request on the way of the kustomization's TritonDeployment to Ready, in the simulation."""
-    seen = []
-
+def answers(folder: Path) -> Scripts:
+    """How the Jobs of the kustomization's TritonDeployment fare: well, and its model has the example's signature."""
     signature = SIGNATURES.get(folder.relative_to(FOLDER).parts[0])
 
     def script(stage: str, candidate: str, request: Any) -> Script:
+        if stage != "reference" or signature is None:
+            return GOOD
+        result = ReferenceResult(signature, 64, 8, 1.0)
+        return Script(answer=Outcome("reference", request.key, result).to_json())
+
+    return script
+
+
+@cache
+def requests(folder: Path) -> tuple[Any, ...]:
+    """Every Job's request on the way of the kustomization's TritonDeployment to Ready, in the simulation."""
+    seen, script = [], answers(folder)
+
+    def watched(stage: str, candidate: str, request: Any) -> Script:
         seen.append(request)
-        if stage == "reference" and signature is not None:
-            result = ReferenceResult(signature, 64, 8, 1.0)
-            return Script(answer=Outcome("reference", request.key, result).to_json())
-        return GOOD
+        return script(stage, candidate, request)
 
     spec = spec_of(folder)
     assert spec is not None
-    Cluster(spec, script).settle(600)
+    Cluster(spec, watched).settle(600)
     return tuple(seen)
 
 
@@ -305,6 +314,20 @@ def test_an_example_is_one_line_under_its_heading() -> None:
     assert text.split()[:4] == ["nnunet-3d", "onnx-fp32", "12.5", "80ms"]
     assert text.endswith("  242")
     assert text.index("1 Selected, 1 Skipped") == heading().index("CANDIDATES")
+
+
+def test_an_example_tells_what_its_gpu_variant_has_more_of() -> None:
+    assert reductions(read("resnet50-pyt")) == [
+        "reduced: maximum batch 4 of 128, batch sizes 1 to 4 of 1 to 128, concurrency 1 to 3 of 16 to 256, "
+        "requests of a window 5 of 50, samples 32 of 256, held-out 32 of 256 (overlays/gpu has all)"
+    ]
+    assert reductions(read("digits")) == []
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_example_can_tell_what_it_reduces(name: str) -> None:
+    (text,) = reductions(read(name))
+    assert "requests of a window" in text
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINES)

@@ -1,4 +1,4 @@
-"""The recommenders: their user files, and the GPU overlay compared with NVIDIA's example."""
+"""The recommenders: their user files, the variant from a SavedModel, and the GPU overlay next to NVIDIA's example."""
 
 import importlib.util
 import sys
@@ -11,6 +11,10 @@ import numpy as np
 import pytest
 import yaml
 
+from examples.example import variant
+from tests.simulation.answers import GOOD, Script
+from tests.simulation.cluster import Cluster
+from triton_converters.contract.conversion_requests import ConvertRequest, ReferenceRequest
 from triton_operator.api.spec import TritonDeploymentSpec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,6 +82,26 @@ def test_the_gpu_variant_has_the_settings_of_nvidias_example() -> None:
 
 def test_both_models_have_the_same_overlay() -> None:
     assert (DLRM / GPU).read_bytes() == (ROOT / "manifests/examples/dcnv2-hps" / GPU).read_bytes()
+
+
+def test_the_dense_part_may_come_from_a_savedmodel_next_to_the_same_table() -> None:
+    seen: list[Any] = []
+
+    def script(stage: str, candidate: str, request: Any) -> Script:
+        seen.append(request)
+        return GOOD
+
+    example = variant("dlrm-hps/overlays/savedmodel")
+    cluster = Cluster(dict(example.deployment["spec"]), script)
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True"
+    (reference,) = {request.to_json() for request in seen if isinstance(request, ReferenceRequest)}
+    ensemble = ReferenceRequest.from_json(reference).model.ensemble
+    assert ensemble is not None
+    assert [step.code.format for step in ensemble.steps] == ["hps", "tf-savedmodel"]
+    converted = {each.format for request in seen if isinstance(request, ConvertRequest) for each in request.members}
+    assert converted == {"hps", "onnx"}
+    assert example.images == ("converter", "converter-tensorflow")
 
 
 @pytest.mark.usefixtures("user_files")
