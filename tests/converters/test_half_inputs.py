@@ -14,7 +14,7 @@ from tests.converters.conversions import CONFIG, conversion
 from tests.converters.onnx_models import Graph
 from tests.converters.run_stage import run_convert, run_reference
 from triton_converters.claim_store.dump import Array, Arrays, read_all, read_batches
-from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.revision import model_file
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError

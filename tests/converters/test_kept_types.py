@@ -8,7 +8,7 @@ import pytest
 
 from tests.converters.onnx_models import inputs, transformer
 from tests.converters.test_onnx_files import REQUEST, REVISION, bring, convert
-from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.revision import model_file
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import ServedModel
 from triton_converters.contract.reasons import Reason

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from tests.converters.run_stage import run_metrics
 from triton_converters.claim_store.dump import Batch, write_batch
 from triton_converters.claim_store.replay import read_result, write_result
-from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.revision import model_file
 from triton_converters.claim_store.served_outputs import CHUNK, FOLDER, read_outputs, write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import Entrypoint

@@ -19,7 +19,7 @@ from tests.converters.conversions import conversion
 from tests.converters.onnx_models import Graph, inputs, transformer
 from tests.converters.run_stage import run_convert, run_reference
 from triton_converters.claim_store.replay import read_result
-from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.revision import model_file
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import (
     Entrypoint,

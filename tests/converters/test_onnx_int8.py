@@ -18,7 +18,7 @@ from tests.converters.run_stage import run_convert, run_metrics, run_reference
 from tests.converters.test_onnx_files import REQUEST, REVISION, SOURCE
 from triton_converters.claim_store.dump import read_batches, select
 from triton_converters.claim_store.replay import read_reference, write_result
-from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.revision import model_file
 from triton_converters.claim_store.served_outputs import FOLDER, write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.accuracy import Threshold, judge

@@ -15,7 +15,7 @@ from tritonclient.grpc import model_config_pb2
 from tests.converters.run_stage import run_convert, run_reference
 from tests.converters.test_onnx_files import LOADER, REQUEST
 from triton_converters.claim_store.dump import read_batches
-from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.revision import model_file
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest, Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.results import ConvertResult

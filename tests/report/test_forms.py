@@ -253,7 +253,7 @@ def test_skipped_candidates_unstable_figures_and_warnings_are_known_issues() -> 
     assert known_issues(parse(body, results)) == [
         f" * Candidate {skipped['name']} is skipped: the image has no such backend.",
         " * The figures of these candidates are unstable, since no three windows agreed: ts-script-fp32.",
-        " * 1 of 5 measurements of what serves are unstable.",
+        " * 1 of 5 measurements of the active revision are unstable.",
         " * The conversion warned (onnx-fp32, onnx-fp16): a \\*constant\\*",
     ]
 

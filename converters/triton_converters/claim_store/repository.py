@@ -12,7 +12,7 @@ from triton_converters.claim_store.revision import content_digest
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.document import Document, DocumentError
-from triton_converters.contract.formats import FORMATS, TRITON_PYTHON
+from triton_converters.contract.formats import TRITON_PYTHON
 from triton_converters.contract.results import ConvertResult, Signature
 from triton_converters.model_config.data_types import wire
 from triton_converters.model_config.model import Execution, render, warmup_file
@@ -115,11 +115,6 @@ def publish(directory: Path, key: str, result: ConvertResult) -> ConvertResult:
     if not publish_directory(directory, target, lambda path: has_result(path, "convert", key)):
         return read_result(target, "convert", key, ConvertResult)
     return result
-
-
-def model_file(revision: str, model_name: str, format_name: str) -> Path:
-    """Return the path of a revision's served file or directory."""
-    return layout.model_repository(revision) / model_name / layout.VERSION / FORMATS[format_name].file
 
 
 def _first_sample(example: Batch, signature: Signature) -> Arrays:

@@ -14,6 +14,7 @@ from pathlib import Path
 from triton_converters.claim_store.replay import RESULT_FILE
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.upkeep_requests import CheckRequest
 
@@ -96,3 +97,8 @@ def _entries(directory: Path) -> Iterator[tuple[str, os.stat_result]]:
             raise damaged(f"{path} is no regular file")
         if name != RESULT_FILE:
             yield name, found
+
+
+def model_file(revision: str, model_name: str, format_name: str) -> Path:
+    """Return the path of a revision's served file or directory."""
+    return layout.model_repository(revision) / model_name / layout.VERSION / FORMATS[format_name].file

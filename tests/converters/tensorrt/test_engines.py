@@ -15,7 +15,7 @@ from tests.converters.onnx_models import MODELS, Graph, inputs
 from tests.converters.run_stage import run_convert, run_reference
 from triton_converters.claim_store import inspection
 from triton_converters.claim_store.dump import Batch
-from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.revision import model_file
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import (
     ConvertRequest,

@@ -6,7 +6,7 @@ import numpy
 import torch
 
 from triton_converters.claim_store.dump import Arrays
-from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.revision import model_file
 from triton_converters.contract.conversion_requests import (
     ConvertRequest,
     Entrypoint,

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 
 from tests.converters.run_stage import run_convert
 from tests.converters.torch.cases import CONVERSION, REFERENCE, REVISION, model_code, request
-from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.revision import model_file
 from triton_converters.contract import layout
 from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, Outcome
 from triton_converters.contract.failure import StageError

@@ -20,7 +20,7 @@ from tests.converters.torch.cases import (
 )
 from triton_converters.claim_store.dump import Batch, read_batches
 from triton_converters.claim_store.replay import read_result
-from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.revision import model_file
 from triton_converters.contract import layout
 from triton_converters.contract.results import ConvertResult, ReferenceResult, Signature
 from triton_converters.gates.precision import weight_data_types

@@ -15,7 +15,7 @@ from tests.converters.torch.cases import REFERENCE, REVISION, SOURCE, model_code
 from tests.converters.torch.user.model import Branching, Classifier, Recommender
 from triton_converters.claim_store.dump import read_batches
 from triton_converters.claim_store.replay import read_result
-from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.revision import model_file
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import Entrypoint, ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError

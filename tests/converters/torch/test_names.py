@@ -11,7 +11,7 @@ import torch.fx
 from tests.converters.torch.cases import REFERENCE, REVISION, run_file
 from triton_converters.claim_store.dump import Array, Arrays, read_batches
 from triton_converters.claim_store.replay import read_result
-from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.revision import model_file
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason

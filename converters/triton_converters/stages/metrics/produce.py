@@ -8,7 +8,7 @@ from pathlib import Path
 
 from triton_converters.claim_store.dump import Batch, read_batches, select
 from triton_converters.claim_store.replay import published_source, read_reference
-from triton_converters.claim_store.repository import model_file
+from triton_converters.claim_store.revision import model_file
 from triton_converters.claim_store.served_outputs import FOLDER, read_outputs, write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError

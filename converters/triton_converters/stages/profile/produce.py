@@ -6,8 +6,7 @@ from pathlib import Path
 
 from triton_converters.claim_store.dump import Batch, read_all, read_batches, read_sizes
 from triton_converters.claim_store.replay import published_types, read_reference
-from triton_converters.claim_store.repository import model_file
-from triton_converters.claim_store.revision import check_content, stat_digest
+from triton_converters.claim_store.revision import check_content, model_file, stat_digest
 from triton_converters.claim_store.served_outputs import FOLDER, write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError

@@ -29,6 +29,8 @@ from triton_plugin.telling.saturation import sentence
 from triton_plugin.telling.steps import MEANING
 
 FOLDER = "plots"
+ENDED = {"Failed": "failed", "Skipped": "is skipped"}
+"""The states of candidates that are known issues, in words."""
 _ESCAPED = str.maketrans({c: "\\" + c for c in "\\`*_{}[]<>#|~$"} | {"&": "&amp;", "\n": " ", "\r": " ", "\t": " "})
 
 
@@ -118,23 +120,25 @@ def _known_issues(report: Report) -> Iterator[str]:
     ready = report.condition("Ready")
     if ready is None or ready.status != "True":
         yield f"The object is not ready: {ready.message if ready else 'the operator has not seen it yet'}."
-    statuses = [each.status for each in report.candidates]
-    for each in statuses:
-        if each.state in ("Failed", "Skipped"):
-            yield f"Candidate {each.name} {'failed' if each.state == 'Failed' else 'is skipped'}: {each.message}."
-    if unstable := [each.name for each in statuses if each.stable is False]:
-        yield f"The figures of these candidates are unstable, since no three windows agreed: {', '.join(unstable)}."
+    for status in (each.status for each in report.candidates):
+        if status.state in ENDED:
+            yield f"Candidate {status.name} {ENDED[status.state]}: {status.message}."
     for search in report.searches:
         if search.status.ended == "Failed":
             yield f"The search from candidate {search.status.candidate} failed: {search.status.message}."
+    yield from _unstable_figures(report)
+    for warning in dict.fromkeys(warning for each in report.candidates for warning in each.warnings):
+        names = ", ".join(each.status.name for each in report.candidates if warning in each.warnings)
+        yield f"The conversion warned ({names}): {warning}"
+
+
+def _unstable_figures(report: Report) -> Iterator[str]:
+    if unstable := [each.status.name for each in report.candidates if each.status.stable is False]:
+        yield f"The figures of these candidates are unstable, since no three windows agreed: {', '.join(unstable)}."
     measured = report.performance
     rows = [row for scenario in SCENARIOS for row in measured.rows(scenario)] if measured else []
     if changing := sum(not row.stable for row in rows):
-        yield f"{changing} of {len(rows)} measurements of what serves are unstable."
-    warned = dict.fromkeys(warning for each in report.candidates for warning in each.warnings)
-    for warning in warned:
-        names = ", ".join(each.status.name for each in report.candidates if warning in each.warnings)
-        yield f"The conversion warned ({names}): {warning}"
+        yield f"{changing} of {len(rows)} measurements of the active revision are unstable."
 
 
 def _advanced(report: Report) -> list[str]:
