@@ -19,7 +19,7 @@ FIELDS: Mapping[str, tuple[str | int, ...]] = {
 
 
 def reductions(example: Example) -> list[str]:
-    """Return one line on what is reduced; none for an example without an overlay for a GPU."""
+    """Return one line on what is reduced; none if nothing is, or without an overlay for a GPU."""
     overlays = sorted((example.folder / "overlays").glob("gpu*"))
     if not overlays:
         return []
@@ -28,7 +28,7 @@ def reductions(example: Example) -> list[str]:
     arguments = _arguments(full)
     pairs += [(name, value, arguments[name]) for name, value in _arguments(less).items() if name in arguments]
     told = [f"{words} {own} of {whole}" for words, own, whole in pairs if own != whole]
-    return [f"reduced: {', '.join(told)} (overlays/{overlays[-1].name} has all)"]
+    return [f"reduced: {', '.join(told)} (overlays/{overlays[-1].name} has all)"] if told else []
 
 
 def _setting(objects: list[dict[str, Any]], path: tuple[str | int, ...]) -> str:
