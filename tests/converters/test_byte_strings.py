@@ -190,9 +190,10 @@ def test_the_reference_keeps_them(tmp_path: Path, items_: list[bytes]) -> None:
         assert [read(each) for each in every] == [items_] * 4
         assert [each.shape for each in every] == [(2,), (2, 1), (2, 1), (2, 1)]
     assert read(inputs["x"]) == items_
-    (tmp_path / "served").mkdir()
-    served_outputs.write_chunk(tmp_path, 0, [{"y": each} for each in batch.outputs["y"]])
-    assert [read(each["y"]) for each in served_outputs.read_outputs(tmp_path)] == [[each] for each in items_]
+    folder = tmp_path / "served"
+    folder.mkdir()
+    served_outputs.write_chunk(folder, 0, [{"y": each} for each in batch.outputs["y"]])
+    assert [read(each["y"]) for each in served_outputs.read_outputs(folder)] == [[each] for each in items_]
     read_again = arrays.read_arrays(tmp_path, "served/000000.npz", tmp_path, 4)
     assert [read(read_again[f"{index}/y"]) for index in (0, 1)] == [[each] for each in items_]
 

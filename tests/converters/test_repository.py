@@ -13,11 +13,10 @@ from triton_converters.claim_store.publish import publish_directory, temporary_d
 from triton_converters.claim_store.repository import (
     Conversion,
     find_conversion,
-    model_file,
     publish_revision,
     write_conversion,
 )
-from triton_converters.claim_store.revision import content_digest
+from triton_converters.claim_store.revision import content_digest, model_file
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import (
     ConvertRequest,
