@@ -14,7 +14,7 @@ import yaml
 
 from triton_operator import names
 from triton_plugin.reading.cluster import Cluster
-from triton_plugin.reading.job_log import latest_line
+from triton_plugin.reading.job_log import job_log, latest_line
 
 LINE = (
     "search 3 of at most 24: max batch 8; 2 instances: batch 1, concurrency 4: 812.3 inferences/s, p99 5031 us (4.1 s)"
@@ -146,11 +146,18 @@ def test_a_log_that_cannot_be_had_just_now_is_no_error(api: Api, end: str, statu
     assert Cluster(None, None).measuring("digits").words == ""
 
 
-def test_only_lines_about_gates_points_and_downloads_are_told() -> None:
-    assert (
-        latest_line("profile", 'epoch 3\ngates: Passed: 64 samples\n{"stage": "profile"}\n')
-        == "gates: Passed: 64 samples"
-    )
+def test_the_verdict_of_the_gates_is_told_whatever_comes_after_it() -> None:
+    labels = {names.STAGE_LABEL: "profile", names.CANDIDATE_LABEL: "onnx-fp32"}
+    text = "epoch 3\ngates: Passed: 64 \x1b[31msamples\n"
+    before = job_log("digits", "pod", labels, text)
+    after = job_log("digits", "pod", labels, f"{text}offline 1/2: batch 1\noffline 2/2: batch 8\ngates: Failed: mine\n")
+    assert before.verdict == after.verdict == "onnx-fp32: gates: Passed: 64 \N{REPLACEMENT CHARACTER}[31msamples"
+    assert (before.words, after.words) == ("", "onnx-fp32: offline 2/2: batch 8")
+    assert job_log("digits", "pod", labels, "epoch 3\n").verdict == ""
+
+
+def test_only_lines_about_points_and_downloads_are_told() -> None:
+    assert latest_line("profile", 'epoch 3\nonline 1/4: batch 1\n{"stage": "profile"}\n') == "online 1/4: batch 1"
     assert latest_line("measure", "gates: no\nonline 1/4: batch 1\n") == "online 1/4: batch 1"
     assert latest_line("search", "online 1/1: batch 1\n") == ""
     result, next_point = (

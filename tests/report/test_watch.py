@@ -211,6 +211,21 @@ def test_the_last_measurement_is_told_before_the_change_that_it_led_to() -> None
     assert lines[last + 1].startswith("4 s  Ready")
 
 
+def test_the_verdict_of_the_gates_is_told_once_for_each_candidate() -> None:
+    """A fast server answers its first points between two looks at the log."""
+
+    def log(time: float) -> JobLog:
+        candidate = "onnx-fp32" if time < 30 else "onnx-fp16"
+        return JobLog(
+            candidate, "profile", candidate, "", f"{candidate}: offline 1/2", f"{candidate}: gates: Passed: 9"
+        )
+
+    _, text = watched([*60 * [case("profiling")], case("ready")], log=log)
+    assert [line.split(maxsplit=2)[2] for line in text.splitlines() if "gates" in line] == [
+        *("onnx-fp32: gates: Passed: 9", "onnx-fp16: gates: Passed: 9")
+    ]
+
+
 def test_the_time_that_is_left_is_told_with_each_point_and_with_a_sign_of_life() -> None:
     ended = "online 1 of at most 13: batch 1: 8.3 inferences/s, p99 5031 us (2.0 s); the rest takes at most 18 s"
     log = JobLog("p", "profile", "onnx-fp32", f"{ended}\n", f"onnx-fp32: {ended}")

@@ -16,6 +16,8 @@ LONGEST_LINE = 300
 """The most characters of a line that are shown: three lines of a terminal."""
 SHORT_SECONDS = 5.0
 """What is left where a log does not say, because it is less than 10 s."""
+GATES = "gates: "
+"""How the line with the verdict of the gates begins."""
 SWEEP_ENDS = ("points are not measured", "it is left out, as")
 """The words of a line by which a sweep ends before its last point."""
 
@@ -39,6 +41,8 @@ class JobLog:
     text: str = ""
     words: str = ""
     """Whose progress it is, and its last line, or why there is none. Empty: there is nothing to say."""
+    verdict: str = ""
+    """Whose verdict it is, and what the gates say. Empty: there is none yet."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +71,25 @@ def job_log(owner: str, pod: str, labels: Mapping[str, str], text: str) -> JobLo
     stage, candidate = labels[names.STAGE_LABEL], labels.get(names.CANDIDATE_LABEL, owner)
     line = latest_line(stage, text)
     suffix = " through the preview Service" if stage == "measure" else ""
-    return JobLog(pod, stage, candidate, text, f"{candidate}{suffix}: {line}" if line else "")
+    words = f"{candidate}{suffix}: {line}" if line else ""
+    gates = next((each for each in _own_lines(stage, text) if each.startswith(GATES)), "")
+    return JobLog(pod, stage, candidate, text, words, f"{candidate}: {_shown(gates)}" if gates else "")
 
 
 def latest_line(stage: str, log: str) -> str:
     """Return the last line that the stage itself wrote, fit for a terminal; empty if there is none yet.
 
-    Users' words in the log are left out. A line that announces a point would hide the result before it, which is not
-    looked at in between: both are returned.
+    Users' words in the log are left out, and the verdict of the gates, which is shown by itself. A line that announces
+    a point would hide the result before it, which is not looked at in between: both are returned.
     """
-    lines = list(_own_lines(stage, log))
+    lines = [each for each in _own_lines(stage, log) if not each.startswith(GATES)]
     last_lines = lines[-2:] if lines and ANNOUNCEMENT in lines[-1] else lines[-1:]
-    return "; then ".join(str(printable(line))[:LONGEST_LINE] for line in last_lines)
+    return "; then ".join(map(_shown, last_lines))
+
+
+def _shown(line: str) -> str:
+    """Return a line of a log as a terminal may show it."""
+    return str(printable(line))[:LONGEST_LINE]
 
 
 def sweeps(log: JobLog) -> Sweeps | None:

@@ -188,6 +188,11 @@ class Display:
         if elapsed - self.printed >= HEARTBEAT_SECONDS:
             self._print(elapsed, f"  still {current.work()}, {(elapsed - self.changed) // 60:.0f} min{total}")
 
+    def tell(self, elapsed: float, words: str) -> None:
+        """Print a line that stays, above the panel if there is one."""
+        self.changed = elapsed
+        self._print(elapsed, f"  {words}")
+
     def _print(self, elapsed: float, line: str) -> None:
         self.printed = elapsed
         self.console.print(f"{elapsed:5.0f} s  {line}", markup=False, highlight=False, soft_wrap=True)

@@ -67,9 +67,12 @@ def watch(
             is_late = timeout is not None and clock() - start >= timeout
             is_over = is_ready or subject.stop_condition is not None or is_waiting or is_late
             # At the end, the last measurement may be newer than the last look.
-            is_due = job_log.words != "" if is_over else clock() - log_read_at >= LOG_SECONDS
+            is_due = job_log.words + job_log.verdict != "" if is_over else clock() - log_read_at >= LOG_SECONDS
             if is_due:
                 job_log, log_read_at = reads.log(), clock()
+                if job_log.verdict and not logs.get(job_log.pod, JobLog()).verdict:
+                    # The lines after it hide it, and it is what matters most.
+                    display.tell(clock() - start, job_log.verdict)
                 if job_log.pod:
                     logs[job_log.pod] = job_log
             status = _present(subject)
