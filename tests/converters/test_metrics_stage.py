@@ -226,6 +226,18 @@ def test_a_converted_file_has_its_metrics_outside_triton_and_its_outputs(claim: 
     numpy.testing.assert_array_equal([each["SCORES"] for each in kept], -SCORES)
 
 
+def test_what_has_no_file_that_runs_outside_triton_has_the_served_metrics_alone(claim: Path) -> None:
+    keep("steps", SCORES)
+    keep("gone", SCORES)
+    result = run_metrics(
+        asked_outside(KeptOutputs("steps", "triton-python+onnx", "fp32"), KeptOutputs("gone", "onnx", "fp32", "b" * 16))
+    )
+    assert result.candidates == (
+        CandidateMetrics("steps", (None, 6.0, 1.0)),
+        CandidateMetrics("gone", (None, 6.0, 1.0)),
+    )
+
+
 def test_samples_that_calibrate_are_left_out_outside_triton_too(claim: Path) -> None:
     keep("right", SCORES)
     publish_file("a" * 16, 1.0)

@@ -73,8 +73,10 @@ class _OutsideTriton:
 
     def metrics(self, candidate: KeptOutputs) -> Mapping[str, float | None]:
         """Return the metrics of a candidate's file, and keep its outputs; none: it did not run."""
+        if not candidate.revision:
+            return {}
         file = model_file(candidate.revision, self._request.model_name, candidate.format)
-        if not candidate.revision or not file.exists():
+        if not file.exists():
             return {}
         try:
             answered = self._answered(candidate, file.parent)
