@@ -31,7 +31,9 @@ it. Each README has the name of its example here.
 - **image**: only with an image that nobody publishes any more.
 - **no**: by decision.
 
-`base` has smaller numbers, so that two cores need only minutes. The overlay has the README's, or those of its tables.
+`base` has smaller numbers where two cores would need more than minutes, and each example's page says why. Checkpoints
+lie next to the code, or come from `weights`, which an argument names as `$(WEIGHTS)`. The metrics are computed of the
+first `accuracy.maxSamples` samples, by default 256: raise it, and mix data that is sorted by class.
 """
 SHARED = """
 ## Steps that READMEs share
@@ -173,7 +175,8 @@ def _document(data: Data, name: str, shared: Sequence[str]) -> str:
         [f"`{row.name}`", _object(row), *(_value(row, folder) for folder in ("base", found.overlay)), _kind(data, row)]
         for row in found.values
     ]
-    return f"\n## {found.title}\n\n{fill(f'{listed}.', WIDTH)}\n\n{steps}{table(head, values)}"
+    page = f"The example, with its differences and reasons, is on [its page](examples/{name}.md)."
+    return f"\n## {found.title}\n\n{fill(f'{listed}. {page}', WIDTH)}\n\n{steps}{table(head, values)}"
 
 
 def _steps(data: Data, keys: Sequence[str]) -> str:

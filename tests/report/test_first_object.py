@@ -228,6 +228,14 @@ def test_an_estimators_arguments_are_those_of_both_functions(tmp_path: Path) -> 
     assert arguments == {"checkpoint_dir": "checkpoints", "image_size": "TODO", "batch_size": "TODO"}
 
 
+def test_a_checkpoint_may_have_the_suffix_of_nvidias_files(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {"model.py": "import torch\ndef get_model(checkpoint): ...\n", "nvidia_resnet50.pth.tar": "", "data.tar": ""},
+    )
+    assert first(tmp_path)[0]["models"][0]["arguments"] == {"checkpoint": "nvidia_resnet50.pth.tar"}
+
+
 def test_a_keras_checkpoint_is_looked_for_by_keras_own_suffixes(tmp_path: Path) -> None:
     FOLDERS["tf-keras"](tmp_path)
     arguments = first(tmp_path)[0]["models"][0]["arguments"]

@@ -17,7 +17,7 @@ from triton_plugin.reading.found_models import Model, models
 from triton_plugin.reading.python_files import Entrypoint, Module, Modules, entrypoints, parse, paths_below
 
 REQUIREMENTS = "requirements.txt"
-CHECKPOINTS = (".safetensors", ".pt", ".pth", ".ckpt", ".bin")
+CHECKPOINTS = (".safetensors", ".pt", ".pth", ".pth.tar", ".ckpt", ".bin")
 TENSORFLOW_CHECKPOINTS = (".safetensors", ".h5", ".keras")
 """Suffixes in the order of preference: only the first cannot contain code."""
 NO_MODELS = (FileKind.EMPTY, FileKind.DATA, FileKind.JSON, FileKind.PYTHON)
@@ -192,6 +192,10 @@ def _check_content(path: Path, model: Model) -> None:
 
 def _checkpoints(folder: Path, suffixes: tuple[str, ...]) -> list[str]:
     """Return the checkpoints: the safest kind first, then the largest."""
-    files = [(path, name) for path, name in paths_below(folder) if path.is_file() and path.suffix in suffixes]
-    files.sort(key=lambda each: (suffixes.index(each[0].suffix), -each[0].stat().st_size, each[1]))
-    return [str(name) for _, name in files]
+    files = [
+        (suffixes.index(suffix), -path.stat().st_size, name)
+        for path, name in paths_below(folder)
+        for suffix in suffixes
+        if path.is_file() and path.name.endswith(suffix)
+    ]
+    return [str(name) for *_, name in sorted(files)]
