@@ -25,10 +25,14 @@ from triton_plugin.telling.mixed_shapes import sentences
 from triton_plugin.telling.report import plots
 from triton_plugin.telling.report.document import CANDIDATE_HEADINGS, POINT_HEADINGS, Report, environment_lines
 from triton_plugin.telling.report.palette import as_light
+from triton_plugin.telling.report.parameters import heading
 from triton_plugin.telling.saturation import sentence
 from triton_plugin.telling.steps import MEANING
 
 FOLDER = "plots"
+THROUGH_SERVICE = (
+    "These are measured through the Service, as clients get them, and those of each candidate on its own server."
+)
 ENDED = {"Failed": "failed", "Skipped": "is skipped"}
 """The states of candidates that are known issues, in words."""
 _ESCAPED = str.maketrans({c: "\\" + c for c in "\\`*_{}[]<>#|~$"} | {"&": "&amp;", "\n": " ", "\r": " ", "\t": " "})
@@ -164,7 +168,7 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
         return []
     where = measured.environment
     device = [where.gpu_product or where.cpu] if where else []
-    title = text(", ".join([*device, report.configuration]))
+    title = text(", ".join([*device, heading(report.parameters)]))
     parts = ["## Performance", "Latencies are in milliseconds."]
     if measured.mixed_shapes is not None:
         parts.append(text(sentences(measured.mixed_shapes)))
@@ -174,7 +178,8 @@ def _performance(report: Report, with_plots: bool) -> list[str]:
         parts.append(full_table(OFFLINE_COMPONENTS, measured.offline, "Components of the latency"))
     if measured.online:
         pictures = _pictures(report, _online_plots(report)) if with_plots else []
-        parts += ["### Online scenario", f"#### Online: {title}", *pictures, full_table(ONLINE, measured.online)]
+        parts += ["### Online scenario", f"#### Online: {title}", THROUGH_SERVICE, *pictures]
+        parts.append(full_table(ONLINE, measured.online))
     if measured.steps:
         parts += ["### Latency by step", text(MEANING), escaped_table(columns.steps(measured.steps))]
     if measured.saturation is not None:

@@ -1,6 +1,6 @@
 """The table of parameters in NVIDIA's READMEs, of one candidate. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from triton_converters.contract.formats import FORMATS
 from triton_operator.api.model import Model
@@ -31,6 +31,18 @@ class Parameter(ApiType):
     """The value that was used."""
 
 
+FORMAT, PRECISION, ACCELERATOR = "Model Format", "Precision", "Backend Accelerator"
+"""The parameters that a heading names."""
+
+
+def heading(found: Sequence[Parameter]) -> str:
+    """Return what was measured, in the words of NVIDIA's headings, such as "onnx with FP16, cuda"."""
+    values = {each.name: each.value for each in found}
+    words = f"{values.get(FORMAT, 'unknown format')} with {values.get(PRECISION, 'unknown precision')}"
+    accelerator = values.get(ACCELERATOR, "")
+    return f"{words}, {accelerator}" if {*accelerator.split(" + ")} - {"", "none"} else words
+
+
 def parameters(shown: CandidateStatus | None, subject: Subject) -> list[Parameter]:
     """Return the parameters of the candidate that is shown."""
     formats, precisions, accelerators = _of_members(shown)
@@ -40,12 +52,12 @@ def parameters(shown: CandidateStatus | None, subject: Subject) -> list[Paramete
         "Ensemble of": " + ".join(each.name for each in models) if spec.ensemble else "",
         "Export Format": _joined(each.format for each in models if each.format),
         "Backend": _joined(BACKENDS[FORMATS[each].backend] for each in formats if each in FORMATS),
-        "Model Format": " + ".join(formats),
+        FORMAT: " + ".join(formats),
         "Conversion variant": _joined(VARIANTS[each] for each in formats if each in VARIANTS),
         "Model size": _size(shown, subject),
         "Input": _inputs(subject),
-        "Precision": " + ".join(precisions).upper(),
-        "Backend Accelerator": " + ".join(accelerators),
+        PRECISION: _joined(precisions).upper(),
+        ACCELERATOR: _joined(accelerators),
         "GPU" if spec.gpu_count else "Device Kind": _device(subject),
         "Configuration found by": f"{spec.selection.search.mode} search" if tuned else "",
         **(_found(tuned) if tuned else _given(subject)),

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from triton_plugin.telling.columns import OFFLINE, OFFLINE_COMPONENTS, ONLINE, REQUEST_RATE, Column
 from triton_plugin.telling.mixed_shapes import sentences
 from triton_plugin.telling.report.as_markdown import full_table, table, text
-from triton_plugin.telling.report.document import CandidateReport, Measured, Report
+from triton_plugin.telling.report.document import Measured, Report
+from triton_plugin.telling.report.parameters import heading
 
 SCENARIOS: Sequence[tuple[str, str, tuple[Column, ...]]] = (
     ("Offline", "Offline", OFFLINE),
@@ -32,7 +33,7 @@ def _sections(report: Report, scenario: str, name: str, columns: tuple[Column, .
         if each.measured is None or not (rows := each.measured.rows(scenario)):
             continue
         kind, device = _device(each.measured)
-        yield f"### {name}: {text(f'{report.model} on {device}, {_configuration(each)}')}"
+        yield f"### {name}: {text(f'{report.model} on {device}, {heading(each.parameters)}')}"
         yield "These results are of the following configuration:"
         given = [(line.name, line.value) for line in each.parameters if line.name not in OF_DEVICE]
         lines = [(kind, device), ("Candidate", each.status.name), *given]
@@ -42,14 +43,6 @@ def _sections(report: Report, scenario: str, name: str, columns: tuple[Column, .
         yield full_table(columns, rows)
         if scenario == "Offline":
             yield full_table(OFFLINE_COMPONENTS, rows, "Components of the latency")
-
-
-def _configuration(candidate: CandidateReport) -> str:
-    """Return a candidate's format with its precision and what accelerates it, such as "onnx with FP16, cuda"."""
-    found = {each.name: each.value for each in candidate.parameters}
-    accelerator = found.get("Backend Accelerator", "")
-    words = f"{found.get('Model Format', candidate.status.name)} with {found.get('Precision', 'unknown precision')}"
-    return f"{words}, {accelerator}" if {*accelerator.split(" + ")} - {"", "none"} else words
 
 
 def _device(measured: Measured) -> tuple[str, str]:
