@@ -30,9 +30,7 @@ from triton_plugin.telling.saturation import sentence
 from triton_plugin.telling.steps import MEANING
 
 FOLDER = "plots"
-THROUGH_SERVICE = (
-    "These are measured through the Service, as clients get them, and those of each candidate on its own server."
-)
+THROUGH_SERVICE = "These are measured through the Service, as clients get them; each candidate, on its own server."
 ENDED = {"Failed": "failed", "Skipped": "is skipped"}
 """The states of candidates that are known issues, in words."""
 _ESCAPED = str.maketrans({c: "\\" + c for c in "\\`*_{}[]<>#|~$"} | {"&": "&amp;", "\n": " ", "\r": " ", "\t": " "})
