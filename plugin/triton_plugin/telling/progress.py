@@ -189,9 +189,10 @@ class Display:
             self._print(elapsed, f"  still {current.work()}, {(elapsed - self.changed) // 60:.0f} min{total}")
 
     def tell(self, elapsed: float, words: str) -> None:
-        """Print a line that stays, above the panel if there is one."""
-        self.changed = elapsed
-        self._print(elapsed, f"  {words}")
+        """Print a line that stays, above the panel if there is one, unless it is empty."""
+        if words:
+            self.changed = elapsed
+            self._print(elapsed, f"  {words}")
 
     def _print(self, elapsed: float, line: str) -> None:
         self.printed = elapsed

@@ -56,8 +56,7 @@ def watch(
     """
     start = clock()
     answered_at = start
-    logs: dict[str, JobLog] = {}
-    job_log, log_read_at = JobLog(), start - LOG_SECONDS
+    logs, log_read_at = _Logs(), start - LOG_SECONDS
     body = reads.body()
     subject = parse(body, None, reads.options)
     with Display(console) as display:
@@ -67,17 +66,13 @@ def watch(
             is_late = timeout is not None and clock() - start >= timeout
             is_over = is_ready or subject.stop_condition is not None or is_waiting or is_late
             # At the end, the last measurement may be newer than the last look.
-            is_due = job_log.words + job_log.verdict != "" if is_over else clock() - log_read_at >= LOG_SECONDS
+            is_due = logs.last != JobLog() if is_over else clock() - log_read_at >= LOG_SECONDS
             if is_due:
-                job_log, log_read_at = reads.log(), clock()
-                if job_log.verdict and not logs.get(job_log.pod, JobLog()).verdict:
-                    # The lines after it hide it, and it is what matters most.
-                    display.tell(clock() - start, job_log.verdict)
-                if job_log.pod:
-                    logs[job_log.pod] = job_log
+                verdict, log_read_at = logs.look(reads), clock()
+                display.tell(log_read_at - start, verdict)
             status = _present(subject)
-            rest = "" if is_over else words_left(subject.spec, status, [*logs.values()])
-            display.show(status, clock() - start, job_log.words, rest)
+            rest = "" if is_over else words_left(subject.spec, status, [*logs.of_pods.values()])
+            display.show(status, clock() - start, logs.last.words, rest)
             if is_over:
                 break
             sleep(POLL_SECONDS)
@@ -102,6 +97,22 @@ def watch(
         return Exit.STALLED
     console.print(f"\n{overdue(_present(subject))}", markup=False, soft_wrap=True)
     return Exit.TIMED_OUT
+
+
+class _Logs:
+    """What the logs of the Jobs said so far."""
+
+    def __init__(self) -> None:
+        self.last = JobLog()
+        self.of_pods: dict[str, JobLog] = {}
+
+    def look(self, reads: Reads) -> str:
+        """Read the newest log; return the verdict of the gates if it is new, which the lines after it would hide."""
+        self.last = reads.log()
+        before = self.of_pods.get(self.last.pod, JobLog()).verdict
+        if self.last.pod:
+            self.of_pods[self.last.pod] = self.last
+        return "" if before else self.last.verdict
 
 
 def _is_ready(subject: Subject) -> bool:
