@@ -28,6 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         message = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         return _failure(message, Exit.FAILED)
+    except RecursionError:
+        return _failure("a folder is nested too deeply to be read; name one with the model's own files", Exit.FAILED)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     return status

@@ -3,6 +3,8 @@ import io
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +171,23 @@ def test_a_command_that_is_interrupted_as_it_starts_says_nothing(monkeypatch: py
 
     monkeypatch.setattr("triton_plugin.__main__.import_module", interrupted)
     assert main(["explain", "digits"]) == Exit.INTERRUPTED
+
+
+def test_a_folder_of_hostile_depth_is_said_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "model.py").write_text("import torch\ndef get_model(): ...\n")
+    place = os.open(tmp_path, os.O_DIRECTORY)
+    for _ in range(2 * sys.getrecursionlimit()):
+        os.mkdir("d", dir_fd=place)
+        below = os.open("d", os.O_DIRECTORY, dir_fd=place)
+        os.close(place)
+        place = below
+    os.close(place)
+    try:
+        # From Python 3.12 on, its walk does not recurse.
+        assert main(["init", str(tmp_path)]) in (Exit.OK, Exit.FAILED)
+    finally:
+        subprocess.run(["rm", "-rf", str(tmp_path / "d")], check=True)
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_to_check_nothing_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
