@@ -31,8 +31,7 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
         model_name=spec.served_name,
         runtime_seconds=spec.conversion.active_deadline_seconds // 2,
     )
-    # More time for it has the metrics computed no other way.
-    request = names.request_with_key("metrics", request, *surroundings(context), without=("runtime_seconds",))
+    request = names.request_with_key("metrics", request, *surroundings(context))
     # A metric's arguments may name $(DATASET) and $(WEIGHTS) too.
     volumes, mounts = user_volumes(context, dump.source)
     inputs = (
