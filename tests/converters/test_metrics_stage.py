@@ -198,14 +198,22 @@ def test_an_input_that_is_missing_is_found_at_once(claim: Path, missing: str) ->
     assert (caught.value.reason, caught.value.final) == (Reason.INPUT_MISSING, False)
 
 
-def publish_file(revision: str, factor: float) -> None:
-    """What a conversion leaves of a model that answers its input times a factor."""
+def publish_file(revision: str, factor: float, answer: int = TensorProto.FLOAT) -> None:
+    """What a conversion leaves of a model that answers its input times a factor, in a type of ONNX."""
     file = model_file(revision, "digits", "onnx")
     file.parent.mkdir(parents=True)
-    tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 3]) for name in ("X", "SCORES")]
+    types = {"X": TensorProto.FLOAT, "SCORES": answer}
+    tensors = [helper.make_tensor_value_info(name, each, ["N", 3]) for name, each in types.items()]
     constant = helper.make_tensor("factor", TensorProto.FLOAT, [], [factor])
     graph = helper.make_graph(
-        [helper.make_node("Mul", ["X", "factor"], ["SCORES"])], "g", tensors[:1], tensors[1:], [constant]
+        [
+            helper.make_node("Mul", ["X", "factor"], ["product"]),
+            helper.make_node("Cast", ["product"], ["SCORES"], to=answer),
+        ],
+        "g",
+        tensors[:1],
+        tensors[1:],
+        [constant],
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), file)
 
@@ -261,6 +269,15 @@ def test_a_file_that_does_not_run_outside_triton_costs_a_figure_alone(
     result = run_metrics(asked_outside(KeptOutputs("right", "onnx", "fp32", "a" * 16), seconds=seconds))
     assert result.candidates == (CandidateMetrics("right", (None, 6.0, 1.0)),)
     assert said in capfd.readouterr().out
+
+
+def test_outputs_of_another_type_than_the_reference_s_are_not_kept(claim: Path) -> None:
+    """They would not be published, and with them nothing of the other candidates."""
+    keep("right", SCORES)
+    publish_file("a" * 16, 1.0, TensorProto.DOUBLE)
+    (candidate,) = run_metrics(asked_outside(KeptOutputs("right", "onnx", "fp32", "a" * 16))).candidates
+    assert candidate.converted == (None, 6.0, 1.0)
+    assert not (layout.measurement_directory(KEY) / layout.CONVERTED).exists()
 
 
 def test_what_a_file_answers_beyond_the_limit_is_not_kept(claim: Path, monkeypatch: pytest.MonkeyPatch) -> None:

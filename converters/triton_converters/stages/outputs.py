@@ -6,7 +6,7 @@ from pathlib import Path
 from triton_converters.claim_store import served_outputs
 from triton_converters.claim_store.dump import Array
 from triton_converters.contract.results import Tensor
-from triton_converters.gates.signature import fits
+from triton_converters.gates import signature
 from triton_converters.incoming import arrays
 from triton_converters.incoming.files import unfit
 from triton_converters.model_config.data_types import triton_type
@@ -24,7 +24,7 @@ def take(root: Path, folder: str, tensors: Sequence[Tensor], samples: int, targe
         # Strings that are no text are two arrays of the file.
         found = arrays.read_arrays(root, name, target, 2 * count * len(tensors))
         wanted = {f"{index}/{tensor.name}": tensor for index in range(count) for tensor in tensors}
-        if found.keys() != wanted.keys() or not all(_fits(wanted[each], array) for each, array in found.items()):
+        if found.keys() != wanted.keys() or not all(fits(wanted[each], array) for each, array in found.items()):
             raise unfit(root / name, f"it does not hold the outputs of {count} samples")
         kept: list[Mapping[str, Array]] = [
             {tensor.name: found[f"{index}/{tensor.name}"] for tensor in tensors} for index in range(count)
@@ -32,5 +32,6 @@ def take(root: Path, folder: str, tensors: Sequence[Tensor], samples: int, targe
         served_outputs.write_chunk(target, number, kept)
 
 
-def _fits(tensor: Tensor, array: Array) -> bool:
-    return fits(tensor, Tensor(tensor.name, triton_type(array.dtype) or "", array.shape))
+def fits(tensor: Tensor, array: Array) -> bool:
+    """Whether a sample's output has the type and sizes of its tensor."""
+    return signature.fits(tensor, Tensor(tensor.name, triton_type(array.dtype) or "", array.shape))

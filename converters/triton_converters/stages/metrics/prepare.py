@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from triton_converters.claim_store.replay import check_inputs, read_reference, read_result
-from triton_converters.claim_store.served_outputs import FOLDER
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import MetricsRequest
@@ -18,7 +17,7 @@ def run(request: MetricsRequest, incoming: Path) -> tuple[str, ...]:
     for each in request.candidates:
         directory = layout.measurement_directory(each.profile)
         read_result(directory, "profile", each.profile, ProfileResult)
-        if not (directory / FOLDER).is_dir():
+        if not layout.kept_outputs(each.profile).is_dir():
             message = f"{directory} on the repository claim holds no served outputs"
             raise StageError(Reason.INPUT_MISSING, message, final=False)
     return (request.key,)

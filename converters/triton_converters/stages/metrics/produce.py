@@ -9,15 +9,17 @@ from pathlib import Path
 from triton_converters.claim_store.dump import Batch, read_batches, select
 from triton_converters.claim_store.replay import published_source, read_reference
 from triton_converters.claim_store.revision import model_file
-from triton_converters.claim_store.served_outputs import FOLDER, read_outputs, write_outputs
+from triton_converters.claim_store.served_outputs import read_outputs, write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
 from triton_converters.contract.quantization import calibration
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import Signature
 from triton_converters.convert import comparison
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import AllComputed, Computed
+from triton_converters.stages import outputs
 from triton_converters.stages.metrics import kept
 from triton_converters.user import metrics
 from triton_converters.user.metrics import DataSet
@@ -34,11 +36,12 @@ def run(request: MetricsRequest, missing: tuple[str, ...], incoming: Path) -> No
     Raises StageError: MetricFailed (the framework's), and what ``user_code.call`` raises.
     """
     # A candidate was calibrated by these samples: it has seen them.
-    left_out = calibration(read_reference(request.reference).samples, request.calibration_samples)
+    reference = read_reference(request.reference)
+    left_out = calibration(reference.samples, request.calibration_samples)
     dumped = read_batches(layout.reference_directory(request.reference))
     batches = list(select(dumped, request.max_batch_size > 0, lambda number: number not in left_out))
     framework = _calculate(request, batches, left_out, None)
-    outside = _OutsideTriton(request, batches, incoming)
+    outside = _OutsideTriton(request, reference.signature, batches, incoming)
     candidates = tuple(_judged(request, batches, left_out, each, outside) for each in request.candidates)
     documents.write(incoming, documents.METRICS, AllComputed(framework, candidates))
 
@@ -63,9 +66,10 @@ class _OutsideTriton:
     It judges nothing, so that what fails here costs a figure and a line of the log.
     """
 
-    def __init__(self, request: MetricsRequest, batches: Sequence[Batch], incoming: Path) -> None:
-        """``batches``: those that metrics are computed of."""
+    def __init__(self, request: MetricsRequest, signature: Signature, batches: Sequence[Batch], incoming: Path) -> None:
+        """``signature``: the reference's. ``batches``: those that metrics are computed of."""
         self._request = request
+        self._signature = signature
         self._batches = batches
         self._incoming = incoming
         self._ends = time.monotonic() + request.runtime_seconds
@@ -82,17 +86,16 @@ class _OutsideTriton:
             answered = self._answered(candidate, file.parent)
             data = metrics.gather(answered, self._request.max_batch_size > 0)
             values = _values(self._request, data, candidate)
+            self._keep(answered, candidate)
         except Exception as error:
             meaning = error.message if isinstance(error, StageError) else f"{type(error).__name__}: {error}"
             print(f"{candidate.format} {candidate.precision}, outside Triton: {meaning}", flush=True)
             return {}
-        self._keep(answered, candidate)
         return values
 
     def _answered(self, candidate: KeptOutputs, directory: Path) -> list[Batch]:
         """Return the batches with the file's outputs. Raises TimeoutError, and what the runtime raises."""
-        signature = read_reference(self._request.reference).signature
-        answer = comparison.runtime(candidate.format, signature, directory)
+        answer = comparison.runtime(candidate.format, self._signature, directory)
         answered = []
         for batch in self._batches:
             if time.monotonic() > self._ends:
@@ -102,16 +105,19 @@ class _OutsideTriton:
         return answered
 
     def _keep(self, answered: Sequence[Batch], candidate: KeptOutputs) -> None:
+        """Write the outputs that are published: of a file that answers as the signature says, within KEPT_BYTES."""
         self._kept_bytes += sum(array.nbytes for batch in answered for array in batch.outputs.values())
         if self._kept_bytes > KEPT_BYTES:
             return
         batched = self._request.max_batch_size > 0
-        outputs = [
+        samples = [
             {name: array[index] if batched else array for name, array in batch.outputs.items()}
             for batch in answered
             for index in range(batch.samples(batched))
         ]
-        write_outputs(self._incoming / layout.CONVERTED / candidate.profile, outputs)
+        tensors = self._signature.outputs
+        if all(outputs.fits(tensor, each[tensor.name]) for each in samples for tensor in tensors):
+            write_outputs(self._incoming / layout.CONVERTED / candidate.profile, samples)
 
 
 def _data(batches: Sequence[Batch], batched: bool, left_out: Collection[int], candidate: KeptOutputs | None) -> DataSet:
@@ -121,9 +127,9 @@ def _data(batches: Sequence[Batch], batched: bool, left_out: Collection[int], ca
     """
     if candidate is None:
         return metrics.gather(batches, batched)
-    directory = layout.measurement_directory(candidate.profile)
+    directory = layout.kept_outputs(candidate.profile)
     try:
-        served = [each for number, each in enumerate(read_outputs(directory / FOLDER)) if number not in left_out]
+        served = [each for number, each in enumerate(read_outputs(directory)) if number not in left_out]
         return metrics.gather(batches, batched, served)
     except Exception as error:
         message = f"its kept outputs are broken: {type(error).__name__}: {error}; see {directory}"

@@ -45,11 +45,14 @@ def run(request: MetricsRequest, incoming: Path) -> MetricsResult:
 
 def _keep_outputs(request: MetricsRequest, incoming: Path, target: Path) -> None:
     """Write the outputs of the converted files anew. Raises StageError: Crashed for other ones, StorageFull."""
-    for folder in (f"{layout.CONVERTED}/{each.profile}" for each in request.candidates):
-        if files.exists(incoming, f"{folder}/{file_name(0)}"):
-            reference = read_reference(request.reference)
-            samples = reference.samples - len(calibration(reference.samples, request.calibration_samples))
-            outputs.take(incoming, folder, reference.signature.outputs, samples, target / folder)
+    folders = [f"{layout.CONVERTED}/{each.profile}" for each in request.candidates]
+    left = [each for each in folders if files.exists(incoming, f"{each}/{file_name(0)}")]
+    if not left:
+        return
+    reference = read_reference(request.reference)
+    samples = reference.samples - len(calibration(reference.samples, request.calibration_samples))
+    for folder in left:
+        outputs.take(incoming, folder, reference.signature.outputs, samples, target / folder)
 
 
 def collect(request: MetricsRequest, found: AllComputed) -> MetricsResult:
