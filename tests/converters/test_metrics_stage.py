@@ -218,8 +218,8 @@ def publish_file(revision: str, factor: float, answer: int = TensorProto.FLOAT) 
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), file)
 
 
-def asked_outside(*candidates: KeptOutputs, seconds: int = 60) -> MetricsRequest:
-    return replace(request(*candidates), model_name="digits", runtime_seconds=seconds)
+def asked_outside(*candidates: KeptOutputs) -> MetricsRequest:
+    return replace(request(*candidates), model_name="digits")
 
 
 def test_a_converted_file_has_its_metrics_outside_triton_and_its_outputs(claim: Path) -> None:
@@ -260,13 +260,19 @@ def test_samples_that_calibrate_are_left_out_outside_triton_too(claim: Path) -> 
     [(None, 60, "outside Triton: "), (1.0, -1, "no metrics, because all files together had -1 s")],
 )
 def test_a_file_that_does_not_run_outside_triton_costs_a_figure_alone(
-    claim: Path, capfd: pytest.CaptureFixture[str], factor: float | None, seconds: int, said: str
+    claim: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    factor: float | None,
+    seconds: int,
+    said: str,
 ) -> None:
+    monkeypatch.setattr(produce, "OUTSIDE_SECONDS", seconds)
     keep("right", SCORES)
     publish_file("a" * 16, factor or 0.0)
     if factor is None:
         model_file("a" * 16, "digits", "onnx").write_bytes(b"no graph")
-    result = run_metrics(asked_outside(KeptOutputs("right", "onnx", "fp32", "a" * 16), seconds=seconds))
+    result = run_metrics(asked_outside(KeptOutputs("right", "onnx", "fp32", "a" * 16)))
     assert result.candidates == (CandidateMetrics("right", (None, 6.0, 1.0)),)
     assert said in capfd.readouterr().out
 

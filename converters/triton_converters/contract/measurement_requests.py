@@ -9,6 +9,10 @@ from triton_converters.contract.conversion_requests import CodeRequest, Entrypoi
 from triton_converters.contract.document import Document
 from triton_converters.contract.results import Tuning
 
+OUTSIDE_SECONDS = 600
+"""Time in a metrics Job, beyond its deadline, for running the candidates' files in their own runtimes: a sixth of the
+default deadline. What has not run then has no such metrics."""
+
 
 @dataclass(frozen=True)
 class IntegerTolerance:
@@ -189,8 +193,6 @@ class MetricsRequest(CodeRequest):
     out of the metrics of every candidate and of the framework, so that all are computed of the same samples."""
     model_name: str = ""
     """The model's name in the revisions."""
-    runtime_seconds: int = 0
-    """Time for running the candidates' files in their own runtimes. What is left then has no such metrics."""
 
 
 @dataclass(frozen=True)

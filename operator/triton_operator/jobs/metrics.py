@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from triton_converters.contract import layout
 from triton_converters.contract.formats import has_runtime
-from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
+from triton_converters.contract.measurement_requests import OUTSIDE_SECONDS, KeptOutputs, MetricsRequest
 from triton_converters.contract.results import MetricsResult
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
@@ -29,7 +29,6 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
         required=tuple(sorted(each.metric for each in spec.accuracy.thresholds)),
         calibration_samples=context.spec.calibration_samples,
         model_name=spec.served_name,
-        runtime_seconds=spec.conversion.active_deadline_seconds // 2,
     )
     request = names.request_with_key("metrics", request, *surroundings(context))
     # A metric's arguments may name $(DATASET) and $(WEIGHTS) too.
@@ -43,7 +42,7 @@ def metrics_work(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> W
     return Work(
         stage="metrics",
         request=request,
-        deadline_seconds=spec.conversion.active_deadline_seconds,
+        deadline_seconds=spec.conversion.active_deadline_seconds + OUTSIDE_SECONDS,
         shape=UserCode(inputs, volumes, mounts, gpu=False, image_id=dump.image_id),
     )
 

@@ -12,7 +12,7 @@ from triton_converters.claim_store.revision import model_file
 from triton_converters.claim_store.served_outputs import read_outputs, write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.measurement_requests import KeptOutputs, MetricsRequest
+from triton_converters.contract.measurement_requests import OUTSIDE_SECONDS, KeptOutputs, MetricsRequest
 from triton_converters.contract.quantization import calibration
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature
@@ -72,7 +72,7 @@ class _OutsideTriton:
         self._signature = signature
         self._batches = batches
         self._incoming = incoming
-        self._ends = time.monotonic() + request.runtime_seconds
+        self._ends = time.monotonic() + OUTSIDE_SECONDS
         self._kept_bytes = 0
 
     def metrics(self, candidate: KeptOutputs) -> Mapping[str, float | None]:
@@ -99,7 +99,7 @@ class _OutsideTriton:
         answered = []
         for batch in self._batches:
             if time.monotonic() > self._ends:
-                message = f"no metrics, because all files together had {self._request.runtime_seconds} s"
+                message = f"no metrics, because all files together had {OUTSIDE_SECONDS} s"
                 raise TimeoutError(message)
             answered.append(replace(batch, outputs=answer(batch.inputs)))
         return answered
