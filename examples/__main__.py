@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from examples import diagnosis, pipeline, verdict
-from examples.example import Example, apply, build, drift, find, read, remove, train
+from examples.example import Example, apply, build, drift, find, read, remove, train, variant
 from examples.line import heading, line
 from examples.pipeline import PIPELINES, Pipeline, Trust, trusted
 from examples.recording import record
@@ -26,7 +26,9 @@ from triton_plugin import terminal
 def main() -> int:
     """Run the named examples, or all of them. Return the exit status: 0 if each one is as its manifest says."""
     parser = argparse.ArgumentParser(prog="python3 -m examples", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="an example; default: all of them")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="an example or NAME/overlays/OVERLAY; default: every example"
+    )
     parser.add_argument(
         "--record", type=Path, help="write each object and its results at the end to NAME.yaml in this folder"
     )
@@ -35,7 +37,7 @@ def main() -> int:
     console = terminal.console()
     try:
         names = options.names or [*(each.namespace for each in find()), *PIPELINES]
-        chosen = [PIPELINES.get(name) or read(name) for name in names]
+        chosen = [PIPELINES.get(name) or (variant(name) if "/" in name else read(name)) for name in names]
         with trusted() as trust:
             values = trust.values if any(isinstance(each, Pipeline) for each in chosen) else None
             cluster = set_up(more=values)

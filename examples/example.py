@@ -62,7 +62,9 @@ def read(name: str) -> Example:
 
 
 def variant(name: str) -> Example:
-    """Return the example in a folder that changes another one, whose namespace it has."""
+    """Return the example in a folder that changes another one, whose namespace it has. Raises LookupError: no such."""
+    if not (FOLDER / name / "kustomization.yaml").exists():
+        raise LookupError(f"there is no kustomization in manifests/examples/{name}")
     found = of(FOLDER / name, render(FOLDER / name))
     assert found is not None
     return found
