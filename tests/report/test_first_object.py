@@ -189,6 +189,21 @@ def test_a_file_that_declares_arguments_may_have_defaults_for_them(tmp_path: Pat
     assert "# update_argparser in this file may set defaults" in first(tmp_path)[1]
 
 
+def test_what_a_file_s_arguments_require_is_asked_for(tmp_path: Path) -> None:
+    """As NVIDIA's ResNet-50 declares its network."""
+    code = """
+import torch
+def update_argparser(parser):
+    parser.add_argument("--config", required=True)
+    parser.add_argument("--classes", type=int, default=1000)
+    parser.add_argument("--fold-number", required=True, type=int)
+    parser.add_argument("--precision", required=True)
+def get_model(**arguments): ...
+"""
+    write(tmp_path, {"model.py": code})
+    assert first(tmp_path)[0]["models"][0]["arguments"] == {"config": "TODO", "fold_number": "TODO"}
+
+
 def test_of_several_dataloaders_the_first_is_taken_and_the_others_named(tmp_path: Path) -> None:
     FOLDERS["onnx"](tmp_path)
     write(tmp_path, {"a.py": LOADER, "b.py": LOADER, "metrics.py": METRICS})

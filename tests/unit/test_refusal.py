@@ -82,6 +82,14 @@ def test_the_line_of_the_error_log_decides(log: str, sentence: str) -> None:
     assert found.sentence == sentence
 
 
+def test_a_server_with_too_little_shared_memory_names_the_field() -> None:
+    """As a table of embeddings with requests of 65,536 keys had it."""
+    words = "failed to load 'sparse' version 1: Internal: Failed to increase the shared memory pool size for key 'x'"
+    found = refusal(logged(words) + END)
+    assert found is not None
+    assert found.advice == "; raise spec.serving.sharedMemorySize"
+
+
 @pytest.mark.parametrize("width", [20, 61, 470])
 @pytest.mark.parametrize("end", ["", FRAMES])
 def test_a_broken_cell_of_the_table_is_put_together(width: int, end: str) -> None:

@@ -33,6 +33,11 @@ _KINDS = (
         Reason.FORMAT_NOT_SERVED,
         "; this server's image lacks the backend: use another format or spec.serving.image",
     ),
+    (
+        "Failed to increase the shared memory pool size",
+        Reason.MODEL_LOAD_FAILED,
+        "; raise spec.serving.sharedMemorySize",
+    ),
     ("Poll failed for model directory", Reason.MODEL_LOAD_FAILED, ""),
     ("failed to load", Reason.MODEL_LOAD_FAILED, ""),
 )

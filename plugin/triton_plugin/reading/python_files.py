@@ -51,6 +51,8 @@ class Module:
     """The lines that call Python's own ``hash``."""
     downloads: tuple[hub_names.Download, ...] = ()
     """The calls in it that read from the Hugging Face hub."""
+    options: tuple[str, ...] = ()
+    """The arguments that its ``update_argparser`` requires."""
 
 
 Modules = Mapping[str, Module]
@@ -76,7 +78,7 @@ class Entrypoint:
     path: str
     """Relative to the folder."""
     required: tuple[str, ...]
-    """Names of the arguments that have no default."""
+    """Names of the arguments that have no default, and of those that an update_argparser requires."""
     has_argparser: bool
     """Whether the entry point's file has an update_argparser, which may set defaults too."""
 
@@ -136,7 +138,11 @@ def parse(folder: Path) -> dict[str, Module]:
 def entrypoints(modules: Modules, name: str) -> list[Entrypoint]:
     """Return where a function or class of that name is defined at the top of a file."""
     return [
-        Entrypoint(path, required, any(each == "update_argparser" for each, _ in module.definitions))
+        Entrypoint(
+            path,
+            tuple(dict.fromkeys([*required, *module.options])),
+            any(each == "update_argparser" for each, _ in module.definitions),
+        )
         for path, module in modules.items()
         for defined, required in module.definitions
         if defined == name
@@ -190,7 +196,19 @@ def _module(parsed: ast.Module) -> Module:
         tuple(model_requests.requests(parsed)),
         tuple(node.lineno for node in ast.walk(parsed) if isinstance(node, ast.Call) and _is_name(node.func, "hash")),
         tuple(hub_names.downloads(parsed)),
+        tuple(_required_options(parsed)),
     )
+
+
+def _required_options(module: ast.Module) -> Iterator[str]:
+    """Yield the names of the options that ``update_argparser`` requires: add_argument("--NAME", required=True)."""
+    declaring = [each for each in module.body if isinstance(each, ast.FunctionDef) and each.name == "update_argparser"]
+    for node in (node for each in declaring for node in ast.walk(each)):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr="add_argument"), args=[ast.Constant(value=str(name)), *_], keywords=keywords
+            ) if any(each.arg == "required" and getattr(each.value, "value", False) is True for each in keywords):
+                yield name.lstrip("-").replace("-", "_")
 
 
 def _is_name(node: ast.expr, name: str) -> bool:

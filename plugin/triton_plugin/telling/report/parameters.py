@@ -101,8 +101,9 @@ def _device(subject: Subject) -> str:
 def _given(subject: Subject) -> dict[str, str]:
     """Return the spec's configuration."""
     models = subject.spec.models
+    members = f" ({_joined(str(each.config.largest_batch) for each in models)})" if subject.spec.ensemble else ""
     return {
-        "Max Batch Size": str(subject.spec.max_batch_size),
+        "Max Batch Size": f"{subject.spec.max_batch_size}{members}",
         "Number of model instances": _joined(str(each.config.instances) for each in models),
         "Dynamic batching": _joined("yes" if each.config.dynamic_batching else "no" for each in models),
         "Triton Max Queue Delay": _joined(_delay(each) for each in models),
