@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
-from tests.report.subjects import HOSTILE, RECORDED, golden, hostile, ready, saturated, searched
+from tests.report.subjects import EXAMPLES, HOSTILE, RECORDED, golden, hostile, ready, saturated, searched
 from triton_converters.contract.results import Row
 from triton_operator.api.measured_status import RowStatus, StepStatus
 from triton_plugin.reading.cluster import read_file
@@ -116,6 +116,11 @@ def test_where_the_time_of_a_request_to_an_ensemble_goes_is_in_every_form_but_th
     for form in (as_markdown(report(ready()), with_plots=False), as_html(report(ready())), explain(ready())):
         assert "by step" not in form
         assert "By model" not in form
+
+
+def test_the_largest_batch_of_an_ensemble_s_models_is_beside_its_own() -> None:
+    text = as_markdown(report(read_file(str(EXAMPLES / "dlrm-hps.yaml"))), with_plots=False)
+    assert "| Max Batch Size | 0 (65536 + 0) |" in text
 
 
 def test_models_that_run_at_once_leave_no_rest() -> None:
