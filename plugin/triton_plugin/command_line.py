@@ -374,7 +374,7 @@ COMMANDS: Mapping[str, tuple[str, Callable[[Parser], None]]] = {
         _compare,
     ),
     "approve": (
-        "Let a candidate serve that passed, where spec.selection.approval is Manual; its servers then start.",
+        "Let a candidate serve that passed, where spec.selection.approval is Manual, or one that is worse than before.",
         _approve,
     ),
     "retry": (

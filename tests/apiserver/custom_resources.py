@@ -91,7 +91,11 @@ FULL: JSON = {
                 "annotations": {"example.com/note": "a note"},
             },
         },
-        "accuracy": {"maxSamples": 256, "thresholds": [{"metric": "accuracy", "min": 0.97}]},
+        "accuracy": {
+            "maxSamples": 256,
+            "thresholds": [{"metric": "accuracy", "min": 0.97}],
+            "regression": {"maxPercent": 0.5, "policy": "Refuse"},
+        },
         "performance": {
             "protocol": "grpc",
             "offline": {"batchSizes": [1, 2, 4, 8, 16, 32, 64, 128]},

@@ -369,13 +369,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a soak of a moment": ({"spec.serving.soak.duration": "5s"}, "must be from 10s to 24h: correct it"),
     "a soak in words": ({"spec.serving.soak.duration": "5 minutes"}, "a duration is a number and a unit"),
     "a soak of a number": ({"spec.serving.soak.duration": 300}, "must be of type string"),
-    "approved without approval": (
-        {"spec.selection.approval": ...},
-        "approvedRevision needs manual approval: set approval to Manual",
-    ),
-    "approved all the same": (
-        {"spec.selection.approval": "Automatic"},
-        "approvedRevision needs manual approval: set approval to Manual",
+    "a tolerance below nothing": (
+        {"spec.accuracy.regression": {"maxPercent": -1}},
+        "should be greater than or equal to 0",
     ),
     "approved by name": (
         {"spec.selection.approvedRevision": "onnx-trt-fp16"},

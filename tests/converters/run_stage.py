@@ -10,10 +10,16 @@ from typing import Any
 
 from triton_converters.claim_store.replay import find_result
 from triton_converters.contract import layout
+from triton_converters.contract.comparison_result import ComparisonResult
 from triton_converters.contract.conversion_requests import ConvertRequest, PackagesRequest, ReferenceRequest
 from triton_converters.contract.document import Document
-from triton_converters.contract.measurement_requests import MetricsRequest
-from triton_converters.contract.results import ConvertResult, MetricsResult, PackagesResult, ReferenceResult
+from triton_converters.contract.measurement_requests import ComparisonRequest, MetricsRequest
+from triton_converters.contract.results import (
+    ConvertResult,
+    MetricsResult,
+    PackagesResult,
+    ReferenceResult,
+)
 from triton_converters.contract.stages import STAGES
 from triton_converters.incoming import documents
 
@@ -63,6 +69,12 @@ def run_convert(request: ConvertRequest) -> ConvertResult:
 def run_metrics(request: MetricsRequest) -> MetricsResult:
     """Run the metrics stage."""
     result: MetricsResult = _run("metrics", request)
+    return result
+
+
+def run_comparison(request: ComparisonRequest) -> ComparisonResult:
+    """Run the comparison stage."""
+    result: ComparisonResult = _run("comparison", request)
     return result
 
 

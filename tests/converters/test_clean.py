@@ -266,10 +266,11 @@ def test_what_a_history_names_stays_without_its_record(root: Path, marks: Path) 
     assert before - names(root) == {f"packages/{UNMARKED}", f"references/{UNMARKED}"}
 
 
-def test_what_serves_or_is_on_trial_stays_without_its_record(root: Path, marks: Path) -> None:
+@pytest.mark.parametrize("place", ["trial", "anchor"])
+def test_what_serves_is_on_trial_or_is_the_anchor_stays_without_its_record(root: Path, marks: Path, place: str) -> None:
     (marks / "theirs" / "soak.active").write_text(json.dumps({"revision": UNMARKED, "newer": 1}))
-    trial = {"records": [f"reference.{UNMARKED}"]}
-    (marks / "theirs" / "history").write_text(json.dumps({"served": [], "dropped": 0, "trial": trial}))
+    state = {"records": [f"reference.{UNMARKED}"]}
+    (marks / "theirs" / "history").write_text(json.dumps({"served": [], "dropped": 0, place: state}))
     before = names(root)
     run(REQUEST, root, marks)
     assert {f"revisions/{UNMARKED}", f"references/{UNMARKED}"} <= names(root) < before

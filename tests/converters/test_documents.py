@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triton_converters.contract import results
+from triton_converters.contract.comparison_result import ComparisonResult, MarkMetrics
 from triton_converters.contract.conversion_requests import (
     ConvertRequest,
     EnsembleCode,
@@ -48,6 +49,18 @@ st.register_type_strategy(
 )
 # The times of an ensemble's models are as many as the rows.
 st.register_type_strategy(results.MeasureResult, st.builds(results.MeasureResult, steps=st.just(())))
+# The tables of a mark are those of the comparison.
+one = st.tuples(st.none() | st.floats(0, 1e9))
+mark = st.builds(MarkMetrics, words, one, st.tuples(one), one, words) | st.builds(MarkMetrics, words)
+st.register_type_strategy(
+    ComparisonResult,
+    st.builds(
+        ComparisonResult,
+        metrics=st.tuples(words),
+        profiles=st.tuples(words),
+        marks=st.lists(mark, max_size=2).map(tuple),
+    ),
+)
 st.register_type_strategy(ConvertRequest, st.builds(ConvertRequest, members=st.just(())))
 
 

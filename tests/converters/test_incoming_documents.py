@@ -168,6 +168,7 @@ ROOMS = {
     "reference": ("load", "user", "found", "stages/reference"),
     "convert": ("convert", "load", "user", "found"),
     "metrics": ("user",),
+    "comparison": ("user",),
     "profile": ("gates", "measuring", "model_config"),
     "search": ("search", "measuring", "model_config"),
     "measure": ("gates", "measuring"),

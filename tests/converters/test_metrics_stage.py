@@ -34,6 +34,7 @@ from triton_converters.contract.results import (
 )
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import AllComputed, Computed
+from triton_converters.stages import answers
 from triton_converters.stages.metrics import produce, publish
 
 SOURCE, REFERENCE, KEY = "d" * 64, "e" * 16, "f" * 16
@@ -267,7 +268,8 @@ def test_a_file_that_does_not_run_outside_triton_costs_a_figure_alone(
     seconds: int,
     said: str,
 ) -> None:
-    monkeypatch.setattr(produce, "OUTSIDE_SECONDS", seconds)
+    for module in (produce, answers):
+        monkeypatch.setattr(module, "OUTSIDE_SECONDS", seconds)
     keep("right", SCORES)
     publish_file("a" * 16, factor or 0.0)
     if factor is None:

@@ -125,7 +125,8 @@ def _shortened(text: str, shorten: Callable[[Body], None]) -> str:
 
 def _shorten_history(document: Body) -> None:
     """Put a digest in place of what the history keeps compressed, because how that looks depends on zlib."""
-    for each in filter(None, [*document.get("revisions", ()), (document.get("trial") or {}).get("revision")]):
+    others = ((document.get(name) or {}).get("revision") for name in ("trial", "anchor"))
+    for each in filter(None, [*document.get("revisions", ()), *others]):
         revision = Revision.from_value(each)
         each["parts"] = names.digest([revision.template, revision.status], 16)
 

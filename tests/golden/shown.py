@@ -8,6 +8,7 @@ OBJECTS = {
     "Deployment-server": "rolling-out",
     "HTTPRoute-digits": "canary",
     "Job-clean": "cleaning-the-claim",
+    "Job-comparison": "comparing-with-earlier-revisions",
     "Job-convert": "converting-in-parallel",
     "Job-measure": "rolling-out",
     "Job-metrics": "computing-the-metrics",
@@ -60,5 +61,6 @@ RECORDS = (
     "undone",
     "newer-files",
     "newer-files-fail",
+    "newer-files-are-worse",
 )
 """The cases whose records are shown, each with the text of the first of these that has it."""

@@ -9,7 +9,7 @@ from triton_plugin.__main__ import main
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
 from triton_plugin.reading.subject import Subject, parse
-from triton_plugin.telling.approval import approved_revision
+from triton_plugin.telling.approval import accepted, approved_revision
 
 
 def subject(case: str = "awaiting-approval") -> Subject:
@@ -54,6 +54,26 @@ def test_an_object_without_approval_or_without_something_to_approve_says_so() ->
     body["spec"]["selection"] = {**body["spec"].get("selection", {}), "approval": "Manual"}
     with pytest.raises(SubjectError, match="does not wait for an approval: it is at "):
         approved_revision(parse(body, results), None)
+
+
+def test_a_candidate_that_is_worse_than_before_is_approved_and_what_that_accepts_is_told() -> None:
+    found = subject("newer-files-are-worse")
+    assert found.spec.selection.approval == "Automatic"
+    worse = [each for each in found.status.candidates if each.reason == "WorseThanBefore"]
+    assert len(worse) == 4
+    assert approved_revision(found, worse[1].name) is worse[1]
+    assert approved_revision(found, worse[1].revision) is worse[1]
+    with pytest.raises(SubjectError, match="does not wait for an approval: it is at WorseThanBefore"):
+        approved_revision(found, None)
+    assert accepted(worse[1]) == " That accepts accuracy 0.98, before 0.99; later ones are held against it."
+    assert accepted(passed(subject())[0]) == ""
+
+
+def test_the_only_candidate_that_is_worse_needs_no_name() -> None:
+    body, results = copy.deepcopy(golden("newer-files-are-worse"))
+    body["status"]["candidates"] = body["status"]["candidates"][:1]
+    found = parse(body, results)
+    assert approved_revision(found, None) is found.status.candidates[0]
 
 
 class FakeCluster:

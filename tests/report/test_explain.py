@@ -296,6 +296,10 @@ def test_several_objectives_are_what_pareto_optimal_is_said_to_be_about() -> Non
             "second-part-of-a-search",
             ["is in progress: Selected: Running", "running, 24 measurements in a space of 30 points"],
         ),
+        (
+            "newer-files-are-worse",
+            ["WorseThanBefore", "a loss of ", "kubectl triton approve digits ", "to do: What served before goes on."],
+        ),
         ("search-failed", ["ts-trace-fp32: Failed, 0 measurements", "best: max batch 8, 3 instances"]),
     ],
 )

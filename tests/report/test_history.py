@@ -49,6 +49,15 @@ def subject(*revisions: Revision, named: str = "") -> Subject:
     return parse(body, results)
 
 
+def test_the_anchor_is_marked_and_what_that_means_is_told() -> None:
+    found = subject(revision(NEWEST), revision(BEFORE))
+    state = State(("1",), revision=revision(BEFORE))
+    found = replace(found, history=replace(found.history, anchor=state))
+    assert [row[-1] for row in table(found).rows] == ["active", "anchor"]
+    (note,) = notes(found)
+    assert note.startswith("anchor: new models are held against it, besides the last one; ")
+
+
 def test_the_history_names_key_candidate_time_source_image_and_state() -> None:
     pinned = f"nvcr.io/nvidia/tritonserver@sha256:{'ab' * 32}"
     found = table(subject(revision(NEWEST), revision(BEFORE, "onnx-fp16", pinned), named=BEFORE))

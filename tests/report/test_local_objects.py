@@ -21,6 +21,8 @@ NEVER_HERE = {
     *("AddOnMissing", "ClaimTerminating", "Contested", "NodeNotReady"),
     # Everything is allowed, and each run takes the images that there are.
     *("NotAllowed", "NewImages"),
+    # Nothing has served before.
+    "WorseThanBefore",
 }
 """Reasons that only a cluster has: what they are about is no part of this machine."""
 LOCAL = {

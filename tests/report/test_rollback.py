@@ -71,11 +71,11 @@ def test_an_edit_of_serving_alone_is_taken_back_by_default(cluster: Cluster) -> 
     key, server = active(cluster), cluster.serving()
     cluster.edit(serving={"arguments": ["--backend-config=onnxruntime,enable-global-threadpool=1"]})
     cluster.settle()
-    assert [row[-1] for row in table(seen(cluster)).rows] == ["active", "", "", ""]
+    assert [row[-1] for row in table(seen(cluster)).rows] == ["active", "", "", "anchor"]
     roll_back(cluster, rollback_revision(seen(cluster), None))
     cluster.settle()
     assert (active(cluster), cluster.serving()) == (key, server)
-    assert [row[-1] for row in table(seen(cluster)).rows] == ["active, held", "", "", ""]
+    assert [row[-1] for row in table(seen(cluster)).rows] == ["active, held", "", "", "anchor"]
 
 
 def test_an_update_of_the_server_image_alone_is_taken_back_by_default(cluster: Cluster) -> None:

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from triton_converters.contract.comparison_result import ComparisonResult, MarkMetrics
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import EXIT_FINAL, Outcome
 from triton_converters.contract.measurement_requests import (
+    ComparisonRequest,
     ProfileRequest,
     SearchRequest,
 )
@@ -113,6 +115,12 @@ class Script:
     """How it is measured."""
     accuracy: float = ACCURACY
     """The value of each metric of every candidate's outputs."""
+    before: float = ACCURACY
+    """The value of each metric of every mark's answers."""
+    error: float = 0.001
+    """Standard error of every difference between a candidate and a mark."""
+    not_comparable: str = ""
+    """Why no mark is comparable; empty: each is."""
     metrics: tuple[str, ...] = ()
     """Names of the metrics that are computed; empty: those with a threshold."""
     speed: float = 1.0
@@ -253,6 +261,8 @@ def _result(stage: str, candidate: str, request: Any, script: Script) -> Documen
         served = (script.accuracy,) * len(computed)
         candidates = tuple(CandidateMetrics(each.profile, served) for each in request.candidates)
         return MetricsResult(computed, (ACCURACY,) * len(computed), candidates)
+    if stage == "comparison":
+        return _compared(request, script)
     if stage == "search":
         return _search(request, script)
     usual = THROUGHPUT.get((request.format.rpartition("+")[2], request.precision), FAST)
@@ -271,6 +281,21 @@ def _result(stage: str, candidate: str, request: Any, script: Script) -> Documen
         request_rate=_at_rates(request, online, script),
         mix=script.mix,
     )
+
+
+def _compared(request: ComparisonRequest, script: Script) -> ComparisonResult:
+    """What each mark reaches, and how sure that is."""
+    values = (script.before,) * len(request.required)
+    errors = ((script.error,) * len(request.required),) * len(request.candidates)
+    noise = (0.0,) * len(request.required)
+    marks = tuple(
+        MarkMetrics(each.revision, message=script.not_comparable)
+        if script.not_comparable
+        else MarkMetrics(each.revision, values, errors, noise)
+        for each in request.marks
+    )
+    profiles = tuple(each.profile for each in request.candidates)
+    return ComparisonResult(64, request.required, profiles, marks)
 
 
 def _search(request: SearchRequest, script: Script) -> SearchResult:

@@ -17,6 +17,9 @@ CANDIDATES = [candidate(name) for name in ("ts-trace-fp32", "ts-script-fp32", "o
 DEGRADATION: Body = {"thresholds": [{"metric": "accuracy", "maxDegradation": 0.05}]}
 """A gate that the framework cannot miss, so that no Job computes its metrics alone."""
 
+UNANCHORED: Body = {"metrics": None, "accuracy": {}}
+"""No metrics, so that no state is an anchor, which no limit of the history drops."""
+
 
 def a_spec(**fields: Any) -> Body:
     """Four candidates on CPU, a threshold and a latency budget; keywords replace fields."""

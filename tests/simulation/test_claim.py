@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import UNANCHORED
 from tests.simulation.test_failures import named_claim
 from tests.simulation.test_kept_on_the_claim import REFUSED
 from tests.simulation.test_rollback import version
@@ -81,7 +82,9 @@ def test_a_retained_claim_stays_with_the_next_object_of_its_name_until_it_is_rel
 @pytest.mark.parametrize("repository", [{}, RETAIN, {"claimName": "digits-repository"}])
 def test_nothing_is_cleaned_from_a_retained_claim_until_it_is_released(repository: Body) -> None:
     former = a_deployment().one_candidate().asking(repository=RETAIN).serving().cluster()
-    state = a_deployment().one_candidate().asking(revisionHistoryLimit=0, repository=repository, **version(1))
+    state = (
+        a_deployment().one_candidate().asking(revisionHistoryLimit=0, repository=repository, **version(1), **UNANCHORED)
+    )
     cluster = state.cluster()
     cluster.uid, cluster.now, cluster.born = "uid-of-the-next", former.now, former.now.strftime("%Y-%m-%dT%H:%M:%SZ")
     kept = former.objects["PersistentVolumeClaim", "digits-repository"]
@@ -100,7 +103,8 @@ def test_nothing_is_cleaned_from_a_retained_claim_until_it_is_released(repositor
 
 
 def test_a_claim_that_its_own_object_retains_is_cleaned() -> None:
-    cluster = a_deployment().one_candidate().asking(revisionHistoryLimit=0, repository=RETAIN, **version(1)).cluster()
+    asked = {"revisionHistoryLimit": 0, "repository": RETAIN, **version(1), **UNANCHORED}
+    cluster = a_deployment().one_candidate().asking(**asked).cluster()
     for number in (1, 2):
         cluster.edit(**version(number))
         cluster.settle()

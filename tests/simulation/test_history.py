@@ -7,10 +7,18 @@ import pytest
 
 from tests.simulation.answers import FINAL, GOOD, Script, when
 from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import UNANCHORED
+from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator.observed.history import History, State
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning import retention
+
+
+@pytest.fixture
+def serving() -> Cluster:
+    """A cluster whose object is Ready."""
+    return a_deployment().asking(**UNANCHORED).serving().cluster()
 
 
 def source(version: int) -> dict[str, Any]:

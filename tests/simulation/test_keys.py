@@ -24,6 +24,7 @@ from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.candidate import candidates_of
 from triton_operator.context import Context
 from triton_operator.jobs.clean import clean_work
+from triton_operator.jobs.comparison import comparison_work
 from triton_operator.jobs.convert import work_and_damages
 from triton_operator.jobs.measure import measure_work
 from triton_operator.jobs.metrics import metrics_work
@@ -33,7 +34,8 @@ from triton_operator.jobs.reference import Dump, reference_work
 from triton_operator.jobs.search import Budget, search_work
 from triton_operator.jobs.source import source_work
 from triton_operator.names import is_reserved_variable
-from triton_operator.observed.history import History
+from triton_operator.observed.history import History, State
+from triton_operator.observed.revision import Revision
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned_images
 from triton_operator.resources.job import job
@@ -146,6 +148,14 @@ IMAGES: Mapping[str, tuple[Any, ...]] = {
 CHOICES = {name: st.sampled_from(values) for name, values in {**OPTIONS, **IMAGES}.items()}
 EVERYTHING = [(name, value) for name, values in {**OPTIONS, **IMAGES}.items() for value in values]
 MEASURES = ("profile", "search", "measure")
+SERVED = State(
+    (f"profile.{'1' * 16}", f"reference.{'2' * 16}"),
+    f"profile.{'1' * 16}",
+    revision=Revision.of(
+        "3" * 16, "onnx-fp32", "digits", "digits-0", {}, {"serving": {"format": "onnx", "precision": "fp32"}}
+    ),
+)
+"""What served before."""
 
 
 class Given(NamedTuple):
@@ -212,6 +222,7 @@ def works(context: Context) -> Iterator[AnyWork]:
         yield measure_work(context, dump, attempt)
         if context.spec.metrics is not None:
             yield metrics_work(context, dump, [replace(attempt, profile_key=profile.key)])
+            yield comparison_work(context, dump, [replace(attempt, profile_key=profile.key)], [SERVED])
     yield clean_work(context, dropped=1)
 
 

@@ -2,10 +2,12 @@
 
 from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.simulation.cluster import SETTINGS, Cluster, pulled
+from tests.simulation.deployments import UNANCHORED
 from tests.simulation.edits import merged
 from tests.simulation.test_rollback import active, history, keys, made, one_candidate, roll_back, servers, version
 from tests.simulation.test_soak import ask, asking, clients, promoted, soaked, swept
@@ -122,15 +124,15 @@ def test_the_states_of_one_server_that_an_older_version_kept_become_one() -> Non
     cluster.settle()
     (state,) = history(cluster).served
     older = History((replace(state, records=("a",)), replace(state, records=("b",)), replace(state, revision=None)))
-    assert older.with_served(state, 3) == History((state,))
+    assert older.with_served(state, 3) == History((state,), anchor=state)
 
 
 # With a soak -------------------------------------------------------------------------------------------------------
 
 
-def held() -> Cluster:
-    """The second source serves, and its soak has no verdict."""
-    cluster = Cluster(one_candidate(**version(1)) | asking(), counters=swept)
+def held(**fields: Any) -> Cluster:
+    """The second source serves, and its soak has no verdict. ``fields``: what its spec asks for besides."""
+    cluster = Cluster(one_candidate(**version(1), **fields) | asking(), counters=swept)
     cluster.settle()
     ask(cluster)
     clients(cluster).rate = 0.0
@@ -153,7 +155,7 @@ def test_a_revision_that_was_held_is_kept_once_another_takes_its_place() -> None
 
 
 def test_what_is_on_trial_may_be_named_and_drops_nothing() -> None:
-    cluster = held()
+    cluster = held(**UNANCHORED)
     first, second = history(cluster).served[0].revision, active(cluster)
     assert first is not None
     cluster.edit(revisionHistoryLimit=0)

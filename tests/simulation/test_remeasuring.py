@@ -140,7 +140,7 @@ def test_a_preview_is_measured_again_alone() -> None:
     ("scenario", "stage", "measured"),
     [
         ("Online", "measure", ["measure onnx-fp32"]),
-        ("Offline", "profile", ["profile onnx-fp32", "metrics", *SERVE[:2]]),
+        ("Offline", "profile", ["profile onnx-fp32", "metrics", "comparison", *SERVE[:2]]),
     ],
 )
 def test_a_slower_source_is_measured_again(scenario: str, stage: str, measured: list[str]) -> None:

@@ -3,6 +3,7 @@
 from copy import deepcopy
 
 from tests.simulation.cluster import Body, Cluster
+from tests.simulation.deployments import UNANCHORED
 from tests.simulation.test_rollback import GONE, RESULTS, active, keys, roll_back, three_served, version
 from tests.simulation.test_upgrade import NEWER
 from tests.states.deployment import a_deployment
@@ -116,7 +117,13 @@ def test_an_object_that_names_its_revision_from_the_start_serves_it_without_read
 def test_after_an_older_state_of_the_cluster_nothing_is_cleaned_before_the_newest_revision_is_recorded() -> None:
     """As from a backup of etcd: the records are old, and the spec is applied as it is today."""
     cluster = deepcopy(
-        a_deployment().one_candidate().asking(**version(1)).settled().edited(**version(2)).settled().cluster()
+        a_deployment()
+        .one_candidate()
+        .asking(**UNANCHORED, **version(1))
+        .settled()
+        .edited(**version(2))
+        .settled()
+        .cluster()
     )
     begun = len(cluster.story)
     cluster.edit(**version(3), revisionHistoryLimit=0)

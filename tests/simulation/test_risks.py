@@ -2,6 +2,7 @@
 
 from tests.simulation.api_server import KEY
 from tests.simulation.cluster import Cluster
+from tests.simulation.deployments import UNANCHORED
 from tests.simulation.test_rollback import version
 from tests.states.deployment import a_deployment
 from triton_operator.kube.kinds import JOB
@@ -37,7 +38,7 @@ def test_among_many_neighbours_one_more_writes_nothing() -> None:
 
 
 def test_a_claim_of_too_many_for_a_clean_job_that_the_operator_sees_is_not_cleaned_and_says_so() -> None:
-    spec = {"repository": {"claimName": "shared"}, "revisionHistoryLimit": 0}
+    spec = {"repository": {"claimName": "shared"}, "revisionHistoryLimit": 0} | UNANCHORED
     cluster = a_deployment().one_candidate().asking(**spec, **version(1)).cluster()
     cluster.neighbours = tuple(f"{'n' * 35}-{number:04}" for number in range(1001))
     for number in (1, 2):

@@ -199,10 +199,11 @@ def test_a_state_without_its_server_is_refused_with_that_reason(cluster: Cluster
 
 
 def test_a_revision_that_the_history_dropped_is_unknown(cluster: Cluster) -> None:
-    *_, oldest = keys(cluster)
+    *_, dropped, anchor = keys(cluster)
     cluster.edit(revisionHistoryLimit=1, **version(4))
     cluster.settle()
-    roll_back(cluster, oldest)
+    assert keys(cluster)[-1] == anchor
+    roll_back(cluster, dropped)
     cluster.settle()
     assert cluster.condition("Ready")["reason"] == "RevisionUnknown"
 

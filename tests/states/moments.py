@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.simulation.answers import FINAL, Script, Scripts, samples_vary, when
 from tests.simulation.cluster import SETTINGS, Cluster
-from tests.simulation.deployments import a_step
+from tests.simulation.deployments import UNANCHORED, a_step
 from tests.simulation.edits import a_narrower_batch, a_wider_batch, another_source, merged, only
 from tests.simulation.made_jobs import WEB
 from tests.simulation.moving import move
@@ -127,6 +127,7 @@ MOMENTS: dict[str, State] = {
     "converting-in-parallel": CONVERTING,
     "profiling": PROFILING,
     "computing-the-metrics": COMPUTING,
+    "comparing-with-earlier-revisions": EDITED.until_active("comparison"),
     "rolling-out": ROLLING_OUT,
     "measuring-the-preview": MEASURING,
     "ready": READY,
@@ -175,7 +176,7 @@ MOMENTS: dict[str, State] = {
     # What an edit leads to.
     "new-generation-while-serving": EDITED,
     "new-revision-about-to-be-measured": EDITED.until(lambda cluster: len(cluster.of_kind("Deployment")) == 2),
-    "cleaning-the-claim": ONE.asking(revisionHistoryLimit=0)
+    "cleaning-the-claim": ONE.asking(revisionHistoryLimit=0, **UNANCHORED)
     .until_has("Ready")
     .stepped()
     .edited(another_source())
@@ -230,6 +231,7 @@ MOMENTS: dict[str, State] = {
     "undone": replaced(SOAKED, failing=5).until_has("SoakFailed", "Soaked"),
     "newer-files": newer_files("Running"),
     "newer-files-fail": newer_files("AllCandidatesFailed", when("convert", FINAL)),
+    "newer-files-are-worse": newer_files("WorseThanBefore", when("comparison", Script(before=0.99))),
     "newer-images": READY.upgraded(server_image="example/server:2"),
     "canary-undone": replaced(CANARY, failing=5).until_has("SoakFailed", "Soaked"),
 }

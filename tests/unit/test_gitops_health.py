@@ -34,6 +34,7 @@ READY = {
     "cleaning-the-claim",
     "newer-files",
     "newer-files-fail",
+    "newer-files-are-worse",
     "newer-images",
     "flags-and-clients",
     "mixed-shapes",

@@ -31,6 +31,7 @@ SHAPES: Mapping[str, tuple[type, tuple[str, ...]]] = {
     "reference": (UserCode, THREE),
     "convert": (UserCode, THREE),
     "metrics": (UserCode, THREE),
+    "comparison": (UserCode, THREE),
     "profile": (Client, ("prepare", "tensorrt", "tritonserver", "run")),
     "search": (Client, ("prepare", "tensorrt", "tritonserver", "run")),
     "measure": (Client, THREE),

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from tests.simulation.answers import FINAL, Script, when
 from tests.simulation.cluster import STEP, Cluster
 from tests.simulation.deployments import an_ensemble
+from tests.simulation.edits import another_source
 from tests.states.deployment import a_deployment
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.duration import seconds
@@ -136,6 +137,16 @@ def test_a_stalled_object_tells_why() -> None:
         .cluster()
     )
     assert told(cluster)["triton_operator_stalled"] == [(("vision", "digits", "UserCodeFailed"), 1)]
+
+
+def test_a_model_that_is_worse_than_before_is_told() -> None:
+    worse = "triton_operator_worse_than_before"
+    cluster = a_deployment().one_candidate().settled().cluster()
+    assert told(cluster)[worse] == []
+    cluster.scripts = when("comparison", Script(before=0.99))
+    cluster.edit(another_source())
+    cluster.settle()
+    assert told(cluster)[worse] == [(("vision", "digits"), 1)]
 
 
 def test_an_active_revision_without_a_ready_server_is_an_outage_and_nothing_else_is() -> None:

@@ -41,6 +41,7 @@ ON_THE_WAY = (
     "second-part-of-a-search",
     "rolling-out",
     "resnet50-on-an-a100",
+    "new-generation-while-serving",
     "cleaning-the-claim",
 )
 """Objects that have most of their Jobs before them."""

@@ -11,7 +11,7 @@ from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.results import ConvertResult, ReferenceResult
+from triton_converters.contract.results import ConvertResult, ProfileResult, ReferenceResult
 
 RESULT_FILE = "result.json"
 D = TypeVar("D", bound=Document)
@@ -50,6 +50,16 @@ def read_result(directory: Path, stage: str, key: str, kind: type[D]) -> D:
 def read_reference(key: str) -> ReferenceResult:
     """Return the result of a reference; raises StageError(InputMissing) if it is not on the claim."""
     return read_result(layout.reference_directory(key), "reference", key, ReferenceResult)
+
+
+def check_kept(profiles: Iterable[str]) -> None:
+    """Raise StageError(InputMissing) if the served outputs that one of the profiles kept are not on the claim."""
+    for profile in profiles:
+        directory = layout.measurement_directory(profile)
+        read_result(directory, "profile", profile, ProfileResult)
+        if not layout.kept_outputs(profile).is_dir():
+            message = f"{directory} on the repository claim holds no served outputs"
+            raise StageError(Reason.INPUT_MISSING, message, final=False)
 
 
 def published_source(digest: str) -> Path:

@@ -21,8 +21,8 @@ place::
                                    1/model.onnx | model.pt      (a hard link to the candidate's file)
                                    warmup/<input>               raw tensors of a reference batch
                     ps.json                        only for an ensemble with embedding tables
-    measurements/<key>/result.json          the result of a profile, metrics, search or measure Job, with
-                                            perf_analyzer's CSV files
+    measurements/<key>/result.json          the result of a profile, metrics, comparison, search or measure Job,
+                                            with perf_analyzer's CSV files
                        served/*.npz         a profile's served outputs, if metrics are computed of them
 
 The Jobs of a search add its points one by one, each with an fsync::

@@ -12,6 +12,9 @@ from triton_converters.contract.results import Tuning
 OUTSIDE_SECONDS = 600
 """Time in a metrics Job, beyond its deadline, for running the candidates' files in their own runtimes: a sixth of the
 default deadline. What has not run then has no such metrics."""
+COMPARISON_SECONDS = 600
+"""Time in a comparison Job, beyond its deadline and OUTSIDE_SECONDS, for the metrics of all resamples. What has none
+then is not compared."""
 
 
 @dataclass(frozen=True)
@@ -193,6 +196,29 @@ class MetricsRequest(CodeRequest):
     out of the metrics of every candidate and of the framework, so that all are computed of the same samples."""
     model_name: str = ""
     """The model's name in the revisions."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A revision that served with another reference, against which candidates are held."""
+
+    revision: str
+    """Key of the revision."""
+    model_name: str
+    """The model's name in the revision."""
+    reference: str
+    """Key of the reference that it was verified with."""
+    outputs: KeptOutputs
+
+
+@dataclass(frozen=True)
+class ComparisonRequest(MetricsRequest):
+    """Compute how far the metrics of candidates are from those of earlier revisions, and how sure that is.
+
+    ``required``: the metrics that are compared.
+    """
+
+    marks: tuple[Mark, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -247,6 +247,9 @@ class Reason(StrEnum):
         "The metrics entrypoint raised an exception, or computed no metric of that name.", Containers.USER_CODE
     )
     THRESHOLD_NOT_MET = Kind.FILES("A metric is outside its threshold.")
+    WORSE_THAN_BEFORE = Kind.FILES(
+        "A metric is worse than that of an earlier revision, beyond chance and accuracy.regression.maxPercent."
+    )
     MEASUREMENT_FAILED = Kind.RETRY("perf_analyzer ended without a measurement.", Containers.CLIENT)
     CONSTRAINTS_NOT_MET = Kind.RETRY("No measurement meets every constraint.")
     NOT_BEST = Kind.DONE("Another candidate's best measurement is better.")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from triton_converters.contract import layout
+from triton_converters.contract.comparison_result import ComparisonResult
 from triton_converters.contract.conversion_requests import (
     CodeRequest,
     ConvertRequest,
@@ -18,6 +19,7 @@ from triton_converters.contract.conversion_requests import (
 )
 from triton_converters.contract.document import Document
 from triton_converters.contract.measurement_requests import (
+    ComparisonRequest,
     MeasureRequest,
     MetricsRequest,
     ProfileRequest,
@@ -113,6 +115,14 @@ STAGES: Mapping[str, Stage] = {
     "metrics": Stage(
         MetricsRequest,
         MetricsResult,
+        layout.measurement_directory,
+        boxed=True,
+        deadline=CONVERSION,
+        run_reasons=found_by(Containers.USER_CODE),
+    ),
+    "comparison": Stage(
+        ComparisonRequest,
+        ComparisonResult,
         layout.measurement_directory,
         boxed=True,
         deadline=CONVERSION,

@@ -25,7 +25,7 @@ from triton_converters.incoming import files
 from triton_converters.incoming.files import unfit
 
 ORDER, END, DUMP, METRICS, RESULT = "request.json", "outcome.json", "dump.json", "metrics.json", "result.json"
-INSTALLED = "installed.json"
+INSTALLED, COMPARISON = "installed.json", "comparison.json"
 """File names, in INCOMING_MOUNT."""
 END_LIMIT_BYTES = 16 * 1024
 MESSAGE_BYTES = 4 * 1024
@@ -120,6 +120,30 @@ class AllComputed(Document):
     framework: Computed
     candidates: tuple[Computed, ...]
     """In the request's order."""
+
+
+@dataclass(frozen=True)
+class ComputedMark(Document):
+    """The metrics of an earlier revision, or why there are none."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Numbers by name; None: not finite."""
+    errors: tuple[Mapping[str, Any], ...] = ()
+    """For each candidate, the standard errors by name; None, or missing: not known."""
+    noise: Mapping[str, Any] = field(default_factory=dict)
+    """``MarkMetrics.noise`` by name; None, or missing: not known."""
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class AllCompared(Document):
+    """What a comparison computed."""
+
+    samples: int
+    marks: tuple[ComputedMark, ...]
+    """In the request's order."""
+    message: str = ""
+    """Why standard errors are missing; empty: none is."""
 
 
 def write(root: Path, name: str, document: Document) -> None:

@@ -176,7 +176,8 @@ def _served(history: Path) -> set[str]:
     """Return the names of the records that a history names."""
     try:
         document = json.loads(history.read_text(encoding="utf-8"))
-        states = [*document["served"], (document.get("trial") or {}).get("records", ())]
+        others = ((document.get(name) or {}).get("records", ()) for name in ("trial", "anchor"))
+        states = [*document["served"], *others]
         return {str(name) for state in states for name in state}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DocumentError(f"{history} cannot be read: {error!r}") from error

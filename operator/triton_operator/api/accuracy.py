@@ -1,6 +1,6 @@
 """The accuracy gate of a TritonDeployment."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
@@ -38,6 +38,19 @@ class MetricThreshold(ApiType):
         return Threshold(self.metric, self.min, self.max, self.max_degradation)
 
 
+class AccuracyRegression(ApiType):
+    """How a candidate's metrics are compared with those of revisions that served before, on the same samples.
+
+    Compared are metrics whose threshold has a `min` alone, or a `max` alone.
+    """
+
+    max_percent: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.5
+    """How much worse a metric may be besides what may be chance, in percent of its earlier value. Default: 0.5."""
+    policy: Literal["Refuse", "Ignore"] = "Refuse"
+    """With `Refuse`, a candidate that is worse does not serve, unless `selection.approvedRevision` names it. With
+    `Ignore`, nothing is compared. Default: Refuse."""
+
+
 class AccuracyGate(ApiType):
     """The accuracy gate, which a candidate must pass before it can serve."""
 
@@ -48,3 +61,5 @@ class AccuracyGate(ApiType):
         Field(max_length=16, json_schema_extra=list_map("metric")),
     ] = Field(default_factory=list)
     """Bounds on metrics, all of which a candidate must meet. They need `spec.metrics`. Default: none."""
+    regression: AccuracyRegression = Field(default_factory=AccuracyRegression)
+    """How a candidate's metrics are compared with those of revisions that served before."""

@@ -46,8 +46,8 @@ class Conversion(ApiType):
     parallelism: Annotated[int, Field(ge=1, le=16)] = 2
     """Maximum number of conversion Jobs that run at the same time. Default: 2."""
     active_deadline_seconds: Annotated[int, Field(ge=10, le=86400)] = 3600
-    """Time limit, in seconds, of a pod of a source, packages, reference, conversion or metrics Job, once a node took
-    it. Default: 3600."""
+    """Time limit, in seconds, of a pod of a source, packages, reference, conversion, metrics or comparison Job, once a
+    node took it. Default: 3600."""
     tolerances: Annotated[
         list[PrecisionTolerance],
         Field(

@@ -1,7 +1,7 @@
 """What the status tells of measurements: rows, accuracy, saturation, and where they were made."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -50,6 +50,10 @@ class AccuracyStatus(StatusType):
     converted: str = ""
     """Value for the outputs of the converted file in its format's own runtime, outside Triton; empty: it has none in
     the Job, or an ensemble is served."""
+    previous: str = ""
+    """Value of the revision that served before, with another reference, on the same samples; empty: not compared."""
+    anchor: str = ""
+    """Value of the anchor on the same samples; empty: not compared, or it is the revision that served before."""
     samples: int
     """Number of samples that the metric was computed from."""
     threshold: str = ""
@@ -343,8 +347,13 @@ def mixed_shapes_status(mix: Mix | None) -> MixedShapesStatus | None:
     return MixedShapesStatus(samples=mix.samples, shapes=mix.shapes, lengths=lengths)
 
 
-def accuracy_status(accuracy: Sequence[Accuracy], samples: int) -> list[AccuracyStatus]:
-    """Return the status of judged metrics, in their order."""
+def accuracy_status(
+    accuracy: Sequence[Accuracy], samples: int, earlier: Mapping[str, Mapping[str, str]]
+) -> list[AccuracyStatus]:
+    """Return the status of judged metrics, in their order.
+
+    ``earlier``: by metric, the fields with the values of earlier revisions.
+    """
     told = [(each, *each.figures) for each in accuracy]
     return [
         AccuracyStatus(
@@ -355,6 +364,7 @@ def accuracy_status(accuracy: Sequence[Accuracy], samples: int) -> list[Accuracy
             samples=samples,
             threshold=each.threshold_words,
             passed=each.passed,
+            **earlier.get(each.metric, {}),
         )
         for each, framework, served in told
     ]

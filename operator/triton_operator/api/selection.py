@@ -107,10 +107,6 @@ class Selection(ApiType):
     model_config = ConfigDict(
         json_schema_extra=rules(
             (
-                "!has(self.approvedRevision) || (has(self.approval) && self.approval == 'Manual')",
-                "approvedRevision needs manual approval: set approval to Manual, or remove approvedRevision",
-            ),
-            (
                 "!has(self.scenario) || self.scenario != 'RequestRate' || !has(self.search)"
                 " || self.search.mode == 'None'",
                 "a search measures no request rates: set search.mode to None, or scenario to Online",
@@ -132,8 +128,8 @@ class Selection(ApiType):
     approval: Literal["Automatic", "Manual"] = "Automatic"
     """With `Manual`, only the revision that `approvedRevision` names is rolled out. Default: Automatic."""
     approved_revision: ResultKey | None = None
-    """Key of the revision that may be rolled out, from `status.candidates`. Only with `approval: Manual`. Default:
-    none."""
+    """Key of the revision that may be rolled out, from `status.candidates`, although a metric is worse than before.
+    With `approval: Automatic` it has no other effect. Default: none."""
     fallback: Literal["None", "Closest"] = "None"
     """What is rolled out if no candidate meets every constraint: nothing, or the one that misses them by the least.
     Default: None."""

@@ -118,6 +118,10 @@ class MetricValue(StatusType):
     """Name of the metric."""
     value: str
     """Value for the served outputs."""
+    previous: str = ""
+    """Value of the revision that served before, with another reference, on the same samples; empty: not compared."""
+    anchor: str = ""
+    """Value of the anchor on the same samples; empty: not compared, or it is the revision that served before."""
 
 
 class CandidateStatus(StatusType):

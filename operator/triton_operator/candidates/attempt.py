@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from triton_converters.contract.accuracy import Accuracy
+from triton_converters.contract.comparison import MarkComparison
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ConvertResult, ProfileResult
 from triton_operator.api.status import CandidateState
@@ -37,6 +38,9 @@ class Attempt:
     """The candidate's metrics, judged by the spec's thresholds."""
     metrics_key: str = ""
     """Key of the metrics' record."""
+    compared: tuple[MarkComparison, ...] = ()
+    """The comparison of these metrics with those of earlier revisions: of the last one, and of the anchor if that is
+    another."""
 
     def in_state(self, state: CandidateState, trouble: Trouble | None = None) -> Self:
         """Return the candidate in a state. ``trouble``: the reason and message of that state; None: it has none."""

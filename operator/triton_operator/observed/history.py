@@ -30,6 +30,12 @@ class State(Document):
     revision: Revision | None = None
     """The revision that served; None: its Deployment did not say how it was made."""
 
+    @property
+    def reference(self) -> str:
+        """Key of the reference that its revision was verified with; empty: its results were lost."""
+        prefix = record_name("reference", "")
+        return next((each.removeprefix(prefix) for each in self.records if each.startswith(prefix)), "")
+
     @classmethod
     def without_results(cls, revision: Revision) -> "State":
         """Return the state of a revision of which no results are recorded: its directory on the claim is needed."""
@@ -57,16 +63,31 @@ class History:
     """How often a state was dropped. A Job cleans the claim each time."""
     trial: State | None = None
     """The active one while a soak may still undo it, or a successor ended its soak; None: there is none."""
+    anchor: State | None = None
+    """The state below which no slow slide leads: candidates are held against it besides the last one, however long ago
+    it served, so it is never dropped. None: none has served with metrics."""
 
-    def with_served(self, state: State, limit: int) -> "History":
-        """Return the history with a state that serves for good; at most ``limit`` others are kept."""
+    def with_served(self, state: State, limit: int, *, anchors: bool = False) -> "History":
+        """Return the history with a state that serves for good; at most ``limit`` others are kept, and the anchor.
+
+        ``anchors``: whether it becomes the anchor if it has not served before.
+        """
         states: list[State] = []
         for each in (state, *self.served):
             if not any(map(each.has_same_server, states)):
                 states.append(each)
-        kept_states = tuple(states[: limit + 1])
         trial = None if self.trial is None or self.trial.has_same_server(state) else self.trial
-        return History(kept_states, self.dropped + (len(kept_states) < len(states)), trial)
+        anchor = self._next_anchor(state, anchors=anchors)
+        new = History(tuple(states[: limit + 1]), self.dropped, trial, anchor)
+        before = (*states, *([self.anchor] if self.anchor is not None else []))
+        is_dropped = not all(any(map(each.has_same_server, new.states)) for each in before)
+        return replace(new, dropped=self.dropped + is_dropped)
+
+    def _next_anchor(self, state: State, *, anchors: bool) -> State | None:
+        if self.anchor is None:
+            return state if state.revision is not None and state.revision.metrics else None
+        is_new = anchors and not any(map(state.has_same_server, self.served))
+        return state if is_new or self.anchor.has_same_server(state) else self.anchor
 
     def with_trial(self, state: State | None) -> "History":
         """Return the history with a state that serves on trial; None: there is none any more. Nothing is dropped."""
@@ -74,8 +95,19 @@ class History:
 
     @property
     def states(self) -> tuple[State, ...]:
-        """All states, the one on trial first."""
-        return self.served if self.trial is None else (self.trial, *self.served)
+        """All states, the one on trial first, and last the anchor if it has no other place."""
+        states = self.served if self.trial is None else (self.trial, *self.served)
+        is_apart = self.anchor is not None and not any(map(self.anchor.has_same_server, states))
+        return (*states, self.anchor) if self.anchor is not None and is_apart else states
+
+    def marks(self, reference: str) -> tuple[State, ...]:
+        """Return the states against which a new revision is held: the last one of another reference, and the anchor.
+
+        ``reference``: key of the new revision's. So the marks stay the same once it serves. They may be one state.
+        """
+        others = [each for each in self.states if each.revision and each.profile and each.reference != reference]
+        anchors = [each for each in others[1:] if self.anchor is not None and each.has_same_server(self.anchor)]
+        return (*others[:1], *anchors)
 
     @cached_property
     def revisions(self) -> dict[str, Revision]:
@@ -125,6 +157,10 @@ class History:
             document["resolved"] = [state.resolved for state in self.served]
         if self.trial is not None:
             document["trial"] = self.trial
+        if self.anchor in self.served:
+            document["anchored"] = self.served.index(self.anchor)
+        elif self.anchor is not None:
+            document["anchor"] = self.anchor
         return json.dumps(document, separators=(",", ":"), default=given)
 
     @classmethod
@@ -136,7 +172,9 @@ class History:
             empty: tuple[Mapping[str, Any], ...] = ({},) * count
             others = stored.profiles, stored.images, stored.resolved or empty, stored.revisions
             states = zip(stored.served, *others, strict=True)
-            return cls(tuple(State(*state) for state in states)[:MOST_STATES], stored.dropped, stored.trial)
+            served = tuple(State(*state) for state in states)[:MOST_STATES]
+            anchor = stored.anchor if stored.anchored is None else dict(enumerate(served)).get(stored.anchored)
+            return cls(served, stored.dropped, stored.trial, anchor)
         except ValueError:
             return cls()
 
@@ -158,3 +196,7 @@ class _StoredHistory(Document):
     """What the operator chose in each state; empty if it chose nothing in any."""
     trial: State | None = None
     """The state that is on trial; None: there is none."""
+    anchor: State | None = None
+    """The anchor, unless it is one of those that served."""
+    anchored: int | None = None
+    """Which of those that served is the anchor, counted from 0; None: none of them is."""

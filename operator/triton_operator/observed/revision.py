@@ -87,6 +87,16 @@ class Revision(Document):
         return _text(_field(next(iter(server_containers), None), "image"))
 
     @property
+    def format(self) -> str:
+        """Format of the revision's candidate; empty if the record does not tell."""
+        return _text(_field(_field(self.status, "serving"), "format"))
+
+    @property
+    def precision(self) -> str:
+        """Precision of the revision's candidate; empty if the record does not tell."""
+        return _text(_field(_field(self.status, "serving"), "precision"))
+
+    @property
     def measured_at(self) -> str:
         """When the revision was measured, in RFC 3339; empty if the record does not tell."""
         return _text(_field(_field(self.status, "performance"), "measuredAt"))

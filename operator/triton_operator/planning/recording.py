@@ -27,10 +27,25 @@ def remembered(
     history = _after_trial(context, context.observed.history, effects)
     if isinstance(progress, RolledOut) and progress.rollout.is_complete:
         state = _served(context, progress, effects, status)
-        return history.with_served(state, limit) if settled else history.with_trial(state)
+        if not settled:
+            return history.with_trial(state)
+        return history.with_served(state, limit, anchors=_is_anchor(context, progress))
     lost = _lost(context, history)
     # As the history names its directory, no clean Job of any version takes that from it.
     return history.with_served(State.without_results(lost), limit) if lost is not None else history
+
+
+def _is_anchor(context: Context, progress: RolledOut) -> bool:
+    """Whether the state is one that later ones are held against: a person approved it, or it is better than the anchor.
+
+    Better by chance alone is not better, as `Difference.is_better` says.
+    """
+    anchor = context.observed.history.anchor
+    if not isinstance(progress, TargetRolledOut) or anchor is None or anchor.revision is None:
+        return False
+    target = progress.target
+    is_better = any(each.revision == anchor.revision.key and each.is_better for each in target.compared)
+    return is_better or context.spec.selection.approved_revision in (target.key, *target.replaces)
 
 
 def _lost(context: Context, history: History) -> Revision | None:

@@ -154,6 +154,7 @@ def _candidate(attempt: Attempt, ranking: Sequence[RankedCandidate], constraints
     choice = next((each for each in ranking if each.name == attempt.name), None)
     profile = attempt.profile
     metrics = _decisive_first(attempt.accuracy)
+    earlier = _earlier_values(attempt)
     quantized = attempt.conversion.quantized if attempt.conversion else None
     return CandidateStatus(
         name=attempt.name,
@@ -166,11 +167,22 @@ def _candidate(attempt: Attempt, ranking: Sequence[RankedCandidate], constraints
         metrics_key=attempt.metrics_key,
         max_absolute_error=f"{profile.max_absolute_error:.3g}" if profile else "",
         quantization=quantization_status(quantized) if quantized else None,
-        metrics=[MetricValue(metric=each.metric, value=each.figures[1]) for each in metrics],
+        metrics=[
+            MetricValue(metric=each.metric, value=each.figures[1], **earlier.get(each.metric, {})) for each in metrics
+        ],
         omitted_metrics=len(metrics[longest(CandidateStatus, "metrics") :]) or None,
         config=config_status(attempt.candidate.tuning) if attempt.candidate.tuning else None,
         **(_ranking_fields(choice, constraints) if choice else {}),
     )
+
+
+def _earlier_values(attempt: Attempt) -> dict[str, dict[str, str]]:
+    """The values of earlier revisions with which metrics were compared, by metric and field."""
+    values: dict[str, dict[str, str]] = {}
+    for field, compared in zip(("previous", "anchor"), attempt.compared, strict=False):
+        for each in compared.differences:
+            values.setdefault(each.metric, {})[field] = f"{each.before:.6g}"
+    return values
 
 
 def _ranking_fields(choice: RankedCandidate, constraints: Constraints) -> dict[str, Any]:
@@ -275,7 +287,8 @@ def _target_part(context: Context, progress: TargetRolledOut) -> ActivePart | No
         measured_at=rollout.measured.finished_at,
     )
     samples = judged_samples(profile.samples, context.spec.calibration_samples)
-    return serving, accuracy_status(_decisive_first(attempt.accuracy), samples), performance
+    accuracy = accuracy_status(_decisive_first(attempt.accuracy), samples, _earlier_values(attempt))
+    return serving, accuracy, performance
 
 
 def _ordered_models(context: Context) -> list[str]:

@@ -3,7 +3,7 @@
 | Shape | Stages | Containers of ours |
 |---|---|---|
 | `Plain`, `Download` | source, snapshot, clean | one, which does the work and publishes its result |
-| `UserCode` | reference, convert, metrics | `prepare`, `run`, the stage |
+| `UserCode` | reference, convert, metrics, comparison | `prepare`, `run`, the stage |
 | `Pip` | packages | the same |
 | `Client` | profile, search, measure | the same, and a private server for the first two |
 | `Replay` | any whose answer the kubelet cut | one, which reads the answer from the claim |

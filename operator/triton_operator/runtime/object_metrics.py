@@ -41,6 +41,10 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
         "1 for a TritonDeployment whose canary or soak has had no verdict for so long that a person has to look.",
         OBJECT,
     ),
+    "triton_operator_worse_than_before": (
+        "1 for a TritonDeployment whose newest candidates are refused because a metric is worse than before.",
+        OBJECT,
+    ),
     "triton_operator_no_server_ready": (
         "1 for a TritonDeployment whose active revision has no server that is ready, though servers are wanted, with"
         " the reason of its Available condition.",
@@ -158,6 +162,8 @@ def _conditions(key: Key, status: TritonDeploymentStatus) -> Iterator[Sample]:
             yield name, (*key, each.reason), 1.0
         if each.reason == Reason.ROLLOUT_HELD and each.type == "Soaked":
             yield "triton_operator_rollout_held", tuple(key), 1.0
+        if (each.type, each.reason) == ("Verified", Reason.WORSE_THAN_BEFORE):
+            yield "triton_operator_worse_than_before", tuple(key), 1.0
         if (each.type, each.status) == ("Available", "False") and _is_outage(status, each.reason):
             yield "triton_operator_no_server_ready", (*key, each.reason), 1.0
 

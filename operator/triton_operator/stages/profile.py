@@ -1,7 +1,8 @@
 """Profile: one Job for each converted candidate, one at a time. Its pod holds a private tritonserver and a client.
 
 Then, if the spec has metrics, one Job computes those of all candidates that passed, and they are judged here. That Job
-knows no bounds, so an edit of a threshold computes nothing again.
+knows no bounds, so an edit of a threshold computes nothing again. Nor does the one that compares them with earlier
+revisions (`stages/comparison.py`).
 """
 
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from triton_operator.jobs.profile import profile_work
 from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.run import Run, next_try, run, waiting_reason
 from triton_operator.observed.trouble import Trouble
+from triton_operator.stages.comparison import compare_candidates, told
 from triton_operator.stages.framework import of_samples
 from triton_operator.stages.progress import Round
 from triton_operator.stages.reference import Referred
@@ -34,7 +36,7 @@ def profile(context: Context, progress: Referred) -> Referred:
     A failure that passes by itself is tried again only if no candidate passed, as in `convert`.
     """
     round = profile_round(context, progress.dump, progress.attempts)
-    if round.condition.reason is Reason.ALL_CANDIDATES_FAILED:
+    if round.has_failed:
         round = profile_round(context, progress.dump, progress.attempts, repeats=True)
     return progress.after_round(round)
 
@@ -82,6 +84,9 @@ def profile_round(context: Context, dump: Dump, candidates: Sequence[Attempt], *
         if metrics is not None:
             effects += metrics.effects
             runs.append(metrics)
+        comparison = compare_candidates(context, dump, attempts, repeats=repeats)
+        attempts, effects = list(comparison.attempts), effects + comparison.effects
+        runs += [comparison.job_run] if comparison.job_run is not None else []
     return Round(_condition(context, dump, attempts), effects, tuple(attempts), next_try(context, runs))
 
 
@@ -169,16 +174,26 @@ def _condition(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Sta
     if awaiting_metrics := [each for each in attempts if each.state == "Profiled"]:
         return Statement("Verified", False, awaiting_metrics[0].reason or Reason.RUNNING, awaiting_metrics[0].message)
     if not passed:
-        reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 300)}" for each in attempts)
-        return Statement("Verified", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate passed the gates: {reasons}")
+        return _failed_condition(attempts)
     message = f"{len(passed)} of {len(attempts)} candidates passed every gate: {', '.join(passed)}"
     samples = dump.result.samples
     if left_out := len(calibration(samples, context.spec.calibration_samples)):
         message += f"; {left_out} of {samples} samples calibrate INT8, and no candidate's metrics are computed of them"
-    message = "; ".join([message, *_own_reference(context), *dump.result.warnings])
+    message = "; ".join([message, *told(context, dump, attempts), *_own_reference(context), *dump.result.warnings])
     if context.spec.dataloader is None:
         no_accuracy = "accuracy was not judged: for that, set spec.dataloader, spec.metrics and accuracy.thresholds"
         return Statement("Verified", True, Reason.GENERATED_INPUTS, f"{message}; {no_accuracy}")
     if not context.spec.accuracy.thresholds:
         return Statement("Verified", True, Reason.NUMERICAL_ONLY, f"{message}; no accuracy threshold is set")
     return Statement("Verified", True, Reason.VERIFIED, message)
+
+
+def _failed_condition(attempts: Sequence[Attempt]) -> Statement:
+    """Return the condition Verified of candidates none of which passed: the best of them are only worse than before."""
+    if worse := [each for each in attempts if each.reason is Reason.WORSE_THAN_BEFORE]:
+        first, *others = worse
+        too = f"; worse too: {', '.join(each.name for each in others)}" if others else ""
+        message = f"no candidate is as good as before: {first.name}: {first.message}{too}"
+        return Statement("Verified", False, Reason.WORSE_THAN_BEFORE, message)
+    reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 300)}" for each in attempts)
+    return Statement("Verified", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate passed the gates: {reasons}")

@@ -24,6 +24,11 @@ class Round:
     again_after: float | None = None
     """Seconds until the operator tries a candidate that failed again; None: it tries none again."""
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether no candidate is left."""
+        return self.condition.reason in (Reason.ALL_CANDIDATES_FAILED, Reason.WORSE_THAN_BEFORE)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
@@ -74,8 +79,7 @@ class Progress:
         progress = replace(self.with_condition(round.condition, round.effects), attempts=round.attempts)
         if round.condition.status:
             return progress
-        all_failed = round.condition.reason is Reason.ALL_CANDIDATES_FAILED
-        return replace(progress, waits=True, stalled=all_failed, again_after=round.again_after)
+        return replace(progress, waits=True, stalled=round.has_failed, again_after=round.again_after)
 
     def with_condition(self, condition: Statement, effects: Effects | None = None) -> Self:
         """Return the progress with one more condition."""

@@ -263,7 +263,7 @@ def _convert_and_profile(
 
 def _after_round(search_progress: SearchProgress, other_attempts: tuple[Attempt, ...], round: Round) -> SearchProgress:
     """Return the searches after a stage of their candidates. ``other_attempts``: those that took no part in it."""
-    is_unfinished = not round.condition.status and round.condition.reason is not Reason.ALL_CANDIDATES_FAILED
+    is_unfinished = not (round.condition.status or round.has_failed)
     return replace(
         search_progress,
         effects=search_progress.effects + round.effects,

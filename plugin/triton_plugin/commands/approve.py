@@ -4,7 +4,7 @@ import argparse
 
 from triton_plugin.commands.arguments import after_a_patch, cluster
 from triton_plugin.exits import Exit
-from triton_plugin.telling.approval import approved_revision
+from triton_plugin.telling.approval import accepted, approved_revision
 from triton_plugin.terminal import say
 
 
@@ -16,6 +16,6 @@ def run(options: argparse.Namespace) -> Exit:
     source.patch_spec(options.name, subject.version, {"selection": {"approvedRevision": candidate.revision}})
     say(
         f"TritonDeployment {options.name}: {candidate.name} is approved: spec.selection.approvedRevision is set to"
-        f" {candidate.revision}. {after_a_patch(subject)}"
+        f" {candidate.revision}.{accepted(candidate)} {after_a_patch(subject)}"
     )
     return Exit.OK

@@ -1,5 +1,7 @@
 """Says which revision an approval names. Pure."""
 
+from collections.abc import Sequence
+
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.status import CandidateStatus
 from triton_plugin.errors import SubjectError
@@ -9,22 +11,36 @@ SELECTABLE = ("Passed", "Selected")
 """The states of candidates that may serve."""
 
 
+def is_worse(candidate: CandidateStatus) -> bool:
+    """Whether a candidate is refused only because a metric is worse than before, which an approval accepts."""
+    return candidate.reason == Reason.WORSE_THAN_BEFORE and bool(candidate.revision)
+
+
+def accepted(candidate: CandidateStatus) -> str:
+    """Return what the approval of a candidate accepts, in a sentence; empty: it is not worse than before."""
+    if not is_worse(candidate):
+        return ""
+    values = (
+        f"{each.metric} {each.value}, before {' and '.join(filter(None, (each.previous, each.anchor)))}"
+        for each in candidate.metrics
+        if each.previous
+    )
+    return f" That accepts {'; '.join(values) or 'that it is worse than before'}; later ones are held against it."
+
+
 def approved_revision(subject: Subject, name: str | None) -> CandidateStatus:
     """Return the candidate to approve. Raises SubjectError if there is none, or nothing waits for an approval.
 
     ``name``: of a candidate, or the key of its revision; None: the one that would be selected.
     """
-    whose = f"TritonDeployment {subject.name}"
-    if subject.spec.selection.approval != "Manual":
+    whose = _whose(subject)
+    worse = [each for each in subject.status.candidates if is_worse(each)]
+    if subject.spec.selection.approval != "Manual" and not worse:
         raise SubjectError(f"{whose} needs no approval: spec.selection.approval is {subject.spec.selection.approval}")
-    candidates = [each for each in subject.status.candidates if each.state in SELECTABLE and each.revision]
+    passed = [each for each in subject.status.candidates if each.state in SELECTABLE and each.revision]
+    candidates = [*passed, *worse] if subject.spec.selection.approval == "Manual" else worse
     if name is None:
-        waiting = [each for each in candidates if each.reason == Reason.AWAITING_APPROVAL]
-        if not waiting:
-            condition = subject.newer_condition or subject.condition("Ready")
-            state = f"it is at {condition.reason}" if condition else "the operator has not seen it yet"
-            raise SubjectError(f"{whose} does not wait for an approval: {state}. To approve a candidate, name it")
-        return waiting[0]
+        return _waiting(subject, candidates)
     found = [each for each in candidates if name in (each.name, each.revision)]
     if not found:
         names = ", ".join(f"{each.name} ({each.revision})" for each in candidates) or "none has passed"
@@ -37,3 +53,18 @@ def approved_revision(subject: Subject, name: str | None) -> CandidateStatus:
             f" clear which one is meant; rename the candidate, whose revision is {keys}, in spec.models"
         )
     return found[0]
+
+
+def _waiting(subject: Subject, candidates: Sequence[CandidateStatus]) -> CandidateStatus:
+    """Return the candidate that waits, or the only one that is worse than before. Raises SubjectError for none."""
+    waiting = [each for each in candidates if each.reason == Reason.AWAITING_APPROVAL]
+    worse = [each for each in candidates if is_worse(each)]
+    if waiting or len(worse) == 1:
+        return [*waiting, *worse][0]
+    condition = subject.newer_condition or subject.condition("Ready")
+    state = f"it is at {condition.reason}" if condition else "the operator has not seen it yet"
+    raise SubjectError(f"{_whose(subject)} does not wait for an approval: {state}. To approve a candidate, name it")
+
+
+def _whose(subject: Subject) -> str:
+    return f"TritonDeployment {subject.name}"

@@ -146,23 +146,29 @@ def sweep(columns: tuple[Column, ...], rows: list[RowStatus]) -> Cells:
     return Cells([column.heading for column in kept], [cells(row, kept) for row in rows])
 
 
+METRIC_FIELDS = {
+    "Metric": "metric",
+    "Framework": "framework",
+    "Converted": "converted",
+    "Served": "served",
+    "Previous": "previous",
+    "Anchor": "anchor",
+    "Samples": "samples",
+}
+"""The fields of a metric by their headings. Of those between Samples and the framework's, a table has what is known."""
+
+
 def accuracy(rows: Sequence[AccuracyStatus]) -> Cells:
-    """Return each metric of what serves, beside the framework's own and, if it ran, the converted file's."""
-    outside = any(row.converted for row in rows)
+    """Return each metric of what serves, beside the framework's own and what else is known.
+
+    That is the metric of the converted file, if it ran, and of revisions that served before.
+    """
+    shown = {heading: name for heading, name in METRIC_FIELDS.items() if any(getattr(row, name) != "" for row in rows)}
     lines = [
-        [
-            row.metric,
-            row.framework,
-            *([row.converted] if outside else []),
-            row.served,
-            str(row.samples),
-            row.threshold or "none",
-            cell(row.passed),
-        ]
+        [*(str(getattr(row, name)) for name in shown.values()), row.threshold or "none", cell(row.passed)]
         for row in rows
     ]
-    converted = ("Converted",) if outside else ()
-    return Cells(("Metric", "Framework", *converted, "Served", "Samples", "Threshold", "Passed"), lines)
+    return Cells((*shown, "Threshold", "Passed"), lines)
 
 
 def search_summary(search: SearchStatus) -> str:

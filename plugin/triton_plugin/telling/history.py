@@ -13,9 +13,10 @@ from triton_plugin.telling.tables import Grid
 HEADINGS = ("Name", "Candidate", "Measured (UTC)")
 LAST_HEADINGS = ("Source", "Server image", "State")
 """The headings after those of the metrics."""
-ACTIVE, HELD, DAMAGED = "active", "held", "damaged"
+ACTIVE, HELD, DAMAGED, ANCHOR = "active", "held", "damaged", "anchor"
 MEANINGS = {
     HELD: "spec.rollout.revision names it",
+    ANCHOR: "new models are held against it, besides the last one; it is kept whatever spec.revisionHistoryLimit says",
     DAMAGED: "its files on the claim are not what was published; `rollback` takes it only by its name",
 }
 """What the words of the column State mean, of those that need an explanation."""
@@ -244,10 +245,12 @@ def _rows(subject: Subject) -> Iterator[tuple[str, ...]]:
 
 
 def _states(subject: Subject, revision: Revision) -> list[str]:
+    anchor = subject.history.anchor
     states = {
         ACTIVE: revision == _active_revision(subject),
         HELD: revision == _held_revision(subject),
         DAMAGED: revision.key in subject.damaged,
+        ANCHOR: anchor is not None and revision == anchor.revision,
     }
     return [word for word, holds in states.items() if holds]
 

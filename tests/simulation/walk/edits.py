@@ -77,6 +77,10 @@ EDITS: Mapping[str, Fields] = {
     "accuracy: a threshold": CODE | {"accuracy": {"thresholds": [{"metric": "accuracy", "min": 0.95}]}},
     "accuracy: too much": CODE | {"accuracy": {"thresholds": [{"metric": "accuracy", "min": 0.99}]}},
     "accuracy: none": {"accuracy": {"thresholds": []}},
+    "accuracy: worse is ignored": CODE
+    | {"accuracy": {"thresholds": [{"metric": "accuracy", "min": 0.9}], "regression": {"policy": "Ignore"}}},
+    "accuracy: nothing worse": CODE
+    | {"accuracy": {"thresholds": [{"metric": "accuracy", "min": 0.9}], "regression": {"maxPercent": 0}}},
     "performance: http": {"performance": {"protocol": "http", "sharedMemory": []}},
     "performance: more": {"performance": {"offline": {"batchSizes": [1, 4]}, "online": {"concurrency": {"start": 1}}}},
     "performance: rates": {

@@ -41,6 +41,8 @@ MORE_SCRIPTS: Mapping[str, Script] = {
     "evicted": Script(evicted="the node was low on resource: memory"),
     "rehearsed": Script(rehearsed=True),
     "inaccurate": Script(accuracy=0.5),
+    "worse": Script(before=0.99),
+    "not comparable": Script(not_comparable="it is gone"),
     "another TensorRT": Script(server_tensorrt="10.8.0.1"),
 } | {f"script {number}": script for number, script in enumerate(FATES)}
 REFUSED = [
@@ -94,7 +96,7 @@ def _scripts(chance: Random) -> Any:
     candidates = ["", "", "onnx-fp32", "ts-trace-fp32", "onnx-fp32.tuned"]
     return [
         [stage, chance.choice(candidates), chance.choice(list(MORE_SCRIPTS))]
-        for stage in chance.sample([*STAGES, "metrics", "packages", "clean"], chance.randrange(3))
+        for stage in chance.sample([*STAGES, "metrics", "comparison", "packages", "clean"], chance.randrange(3))
     ]
 
 

@@ -6,20 +6,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from triton_converters.claim_store.dump import Batch, read_batches, select
+from triton_converters.claim_store.dump import Batch
 from triton_converters.claim_store.replay import published_source, read_reference
 from triton_converters.claim_store.revision import model_file
-from triton_converters.claim_store.served_outputs import read_outputs, write_outputs
+from triton_converters.claim_store.served_outputs import write_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import OUTSIDE_SECONDS, KeptOutputs, MetricsRequest
-from triton_converters.contract.quantization import calibration
-from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature
-from triton_converters.convert import comparison
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import AllComputed, Computed
-from triton_converters.stages import outputs
+from triton_converters.stages import answers, outputs
 from triton_converters.stages.metrics import kept
 from triton_converters.user import metrics
 from triton_converters.user.metrics import DataSet
@@ -35,13 +32,10 @@ def run(request: MetricsRequest, missing: tuple[str, ...], incoming: Path) -> No
 
     Raises StageError: MetricFailed (the framework's), and what ``user_code.call`` raises.
     """
-    # A candidate was calibrated by these samples: it has seen them.
-    reference = read_reference(request.reference)
-    left_out = calibration(reference.samples, request.calibration_samples)
-    dumped = read_batches(layout.reference_directory(request.reference))
-    batches = list(select(dumped, request.max_batch_size > 0, lambda number: number not in left_out))
+    signature = read_reference(request.reference).signature
+    batches, left_out = answers.judged_batches(request)
     framework = _calculate(request, batches, left_out, None)
-    outside = _OutsideTriton(request, reference.signature, batches, incoming)
+    outside = _OutsideTriton(request, signature, batches, incoming)
     candidates = tuple(_judged(request, batches, left_out, each, outside) for each in request.candidates)
     documents.write(incoming, documents.METRICS, AllComputed(framework, candidates))
 
@@ -83,26 +77,14 @@ class _OutsideTriton:
         if not file.exists():
             return {}
         try:
-            answered = self._answered(candidate, file.parent)
+            answered = answers.outside(self._batches, candidate.format, self._signature, file.parent, self._ends)
             data = metrics.gather(answered, self._request.max_batch_size > 0)
             values = _values(self._request, data, candidate)
             self._keep(answered, candidate)
         except Exception as error:
-            meaning = error.message if isinstance(error, StageError) else f"{type(error).__name__}: {error}"
-            print(f"{candidate.format} {candidate.precision}, outside Triton: {meaning}", flush=True)
+            print(f"{candidate.format} {candidate.precision}, outside Triton: {answers.reason_of(error)}", flush=True)
             return {}
         return values
-
-    def _answered(self, candidate: KeptOutputs, directory: Path) -> list[Batch]:
-        """Return the batches with the file's outputs. Raises TimeoutError, and what the runtime raises."""
-        answer = comparison.runtime(candidate.format, self._signature, directory)
-        answered = []
-        for batch in self._batches:
-            if time.monotonic() > self._ends:
-                message = f"no metrics, because all files together had {OUTSIDE_SECONDS} s"
-                raise TimeoutError(message)
-            answered.append(replace(batch, outputs=answer(batch.inputs)))
-        return answered
 
     def _keep(self, answered: Sequence[Batch], candidate: KeptOutputs) -> None:
         """Write the outputs that are published: of a file that answers as the signature says, within KEPT_BYTES."""
@@ -120,27 +102,16 @@ class _OutsideTriton:
             write_outputs(self._incoming / layout.CONVERTED / candidate.profile, samples)
 
 
-def _data(batches: Sequence[Batch], batched: bool, left_out: Collection[int], candidate: KeptOutputs | None) -> DataSet:
-    """Return one set of outputs. Raises StageError(MetricFailed) for one that is broken.
-
-    ``batches``: without the samples of ``left_out``, which are numbers of samples from 0.
-    """
-    if candidate is None:
-        return metrics.gather(batches, batched)
-    directory = layout.kept_outputs(candidate.profile)
-    try:
-        served = [each for number, each in enumerate(read_outputs(directory)) if number not in left_out]
-        return metrics.gather(batches, batched, served)
-    except Exception as error:
-        message = f"its kept outputs are broken: {type(error).__name__}: {error}; see {directory}"
-        raise StageError(Reason.METRIC_FAILED, message) from error
-
-
 def _calculate(
     request: MetricsRequest, batches: Sequence[Batch], left_out: Collection[int], candidate: KeptOutputs | None
 ) -> Computed:
     """Return the metrics of one set of outputs; without a candidate, of the framework's."""
-    return Computed(_values(request, _data(batches, request.max_batch_size > 0, left_out, candidate), candidate))
+    batched = request.max_batch_size > 0
+    if candidate is None:
+        data = metrics.gather(batches, batched)
+    else:
+        data = answers.served(batches, batched, left_out, candidate.profile)
+    return Computed(_values(request, data, candidate))
 
 
 def _values(request: MetricsRequest, data: DataSet, candidate: KeptOutputs | None) -> Mapping[str, float | None]:

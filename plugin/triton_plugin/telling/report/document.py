@@ -371,7 +371,8 @@ def _accuracy(subject: Subject, status: CandidateStatus) -> list[AccuracyStatus]
         return []
     thresholds = [each.as_request() for each in subject.spec.accuracy.thresholds]
     samples = judged_samples(profile.samples, subject.spec.calibration_samples)
-    return accuracy_status(judge(metrics, status.profile_key, thresholds).accuracy, samples)
+    earlier = {each.metric: {"previous": each.previous, "anchor": each.anchor} for each in status.metrics}
+    return accuracy_status(judge(metrics, status.profile_key, thresholds).accuracy, samples, earlier)
 
 
 def _shown(subject: Subject) -> CandidateStatus | None:

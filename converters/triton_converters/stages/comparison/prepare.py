@@ -1,0 +1,14 @@
+"""Look for the reference and for what the candidates' profiles kept; what marks left may be gone."""
+
+from pathlib import Path
+
+from triton_converters.claim_store.replay import check_inputs, check_kept, read_reference
+from triton_converters.contract.measurement_requests import ComparisonRequest
+
+
+def run(request: ComparisonRequest, incoming: Path) -> tuple[str, ...]:
+    """Return the key, which is missing; raises StageError(InputMissing) if an input is not on the claim."""
+    check_inputs(request)
+    read_reference(request.reference)
+    check_kept(each.profile for each in request.candidates)
+    return (request.key,)
