@@ -104,7 +104,7 @@ def _tree(fields: Lines, target: int, weight: float, missing: dict[int, set[int]
     )
     threshold = _numbers(fields, "threshold", numpy.float64, splits)
     if any((each >= max(splits, 1)).any() for each in (left, right)):
-        raise BrokenError("has a child that does not exist")
+        raise BrokenError("has a tree with a child that does not exist")
     # A negative child is a leaf, ~number.
     left, right = (numpy.where(each < 0, splits + ~each, each) for each in (left, right))
     bound, missing_left = _bounds(threshold, kinds)
@@ -159,7 +159,7 @@ def _numbers(fields: Lines, key: str, kind: type, count: int) -> Array:
     """Return the numbers of a line, [count]; without any, the line may be left out. Raises BrokenError."""
     given = fields[key].split() if count else []
     if len(given) != count:
-        raise BrokenError(f"{key} is no list of {count} numbers")
+        raise BrokenError(f"has a {key} that is no list of {count} numbers")
     return numpy.array(given, kind)
 
 

@@ -47,6 +47,8 @@ LINKS = {
 ORDERED = ("reg:quantileerror", "reg:expectileerror")
 PARTS = frozenset({"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees", "weight_drop"})
 """What a model of trees consists of: of something else, nobody here knows what it makes of the answer."""
+UNREAD = ("parents", "loss_changes", "sum_hessian")
+"""Lists by node that only XGBoost reads."""
 INVERSE: Mapping[Link, Callable[[Array], Array]] = {
     Link.SIGMOID: lambda base: numpy.log(base / (1 - base)),
     Link.EXP: numpy.log,
@@ -155,14 +157,17 @@ def _tree(tree: JsonObject, target: int, weight: Any, targets: int) -> Tree:
     bound = _numbers(tree, "split_conditions", "fiu", count).astype(numpy.float32)
     missing_left = _numbers(tree, "default_left", "biu", count).astype(bool)
     if (left < -1).any():
-        raise BrokenError("has a child of a negative number")
+        raise BrokenError("has a tree with a child of a negative number")
+    if int(tree["tree_param"]["num_nodes"]) != count or any(len(tree[key]) != count for key in UNREAD):
+        raise BrokenError("has a tree whose lists are not as long as its number of nodes")
     values = bound[:, None]
     if width > 1:
         if width != targets:
             raise BrokenError(f"has leaves of {width} numbers, but {targets} outputs")
-        values = numpy.zeros((count, width), numpy.float32)
         leaves = numpy.flatnonzero(left < 0)
-        values[leaves] = _numbers(tree, "leaf_weights", "fiu").reshape(-1, width)[right[leaves]]
+        weights = _numbers(tree, "leaf_weights", "fiu", len(leaves) * width).reshape(-1, width)
+        values = numpy.zeros((count, width), numpy.float32)
+        values[leaves] = weights[right[leaves]]
     members = dict(_members(tree, set(numpy.flatnonzero((kind == 1) & (left >= 0)).tolist())))
     # XGBoost's rows whose category is listed go right.
     listed = list(members)
@@ -193,5 +198,5 @@ def _numbers(part: JsonObject, key: str, kinds: str, count: int | None = None) -
     given = part[key]
     found = numpy.asarray(given) if len(given) else numpy.zeros(0, numpy.int64)
     if found.ndim != 1 or (len(found) and found.dtype.kind not in kinds) or (count is not None and len(found) != count):
-        raise BrokenError(f"{key} is no list of {'' if count is None else count} numbers")
+        raise BrokenError(f"has a {key} that is no list of {'' if count is None else f'{count} '}numbers")
     return found.astype(numpy.int64) if found.dtype.kind in "iu" else found
