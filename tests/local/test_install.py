@@ -117,8 +117,8 @@ def test_the_libraries_of_trees_are_installed_for_the_image_that_has_them_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed: list[str] = []
-    for part in ("base", "trees"):
-        monkeypatch.setitem(install.PARTS, part, ("nothing", lambda folder, _, part=part: installed.append(part)))
+    monkeypatch.setitem(install.PARTS, "base", ("nothing", lambda folder, _: installed.append("base")))
+    monkeypatch.setitem(install.PARTS, "trees", ("nothing", lambda folder, _: installed.append("trees")))
     made = installation(tmp_path)
     made.image(made.name(CONVERTER))
     assert installed == ["base"]

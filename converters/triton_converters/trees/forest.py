@@ -130,36 +130,36 @@ def grown(
             kept.append(whole)
     if not kept:
         raise UnsupportedError("has no tree that splits, so every answer is the same: train it on data that tells more")
-    categorical = numpy.zeros(features, bool)
-    for tree in kept:
-        categorical[tree.feature[list(tree.members)]] = True
-    zeros = numpy.zeros(features, bool)
-    zeros[list(zero_is_missing)] = True
+    columns = numpy.zeros((2, features), bool)
+    columns[0, [feature for tree in kept for feature in tree.feature[list(tree.members)]]] = True
+    columns[1, list(zero_is_missing)] = True
     plain = [_plain(tree) for tree in kept]
-    roots = numpy.cumsum([0, *(len(tree.left) for tree in plain)])
-    whole_left, whole_right = (
-        numpy.concatenate([numpy.where(each < 0, -1, each + root) for each, root in zip(side, roots, strict=False)])
-        for side in ([tree.left for tree in plain], [tree.right for tree in plain])
-    )
-    leaves = [numpy.flatnonzero(tree.left < 0) for tree in plain]
+    sizes = [len(tree.left) for tree in plain]
+    roots = numpy.cumsum([0, *sizes[:-1]])
+
+    def joined(name: str) -> Array:
+        return numpy.concatenate([getattr(tree, name) for tree in plain])
+
+    left, right = joined("left"), joined("right")
+    leaves = numpy.flatnonzero(left < 0)
+    own_root = numpy.repeat(roots, sizes)
+    targets = numpy.repeat([tree.targets for tree in plain], sizes, axis=0)
     return Forest(
-        features,
-        kind,
-        base,
-        link,
-        zeros,
-        roots[:-1],
-        whole_left,
-        whole_right,
-        numpy.concatenate([tree.feature for tree in plain]),
-        numpy.concatenate([tree.bound for tree in plain]).astype(kind),
-        numpy.concatenate([tree.missing_left for tree in plain]),
-        categorical,
-        numpy.concatenate(
-            [numpy.repeat(own + root, len(tree.targets)) for own, root, tree in zip(leaves, roots, plain, strict=False)]
-        ),
-        numpy.concatenate([numpy.tile(tree.targets, len(own)) for own, tree in zip(leaves, plain, strict=True)]),
-        numpy.concatenate([tree.values[own].ravel() for own, tree in zip(leaves, plain, strict=True)]).astype(kind),
+        features=features,
+        type=kind,
+        base=base,
+        link=link,
+        categorical=columns[0],
+        zero_is_missing=columns[1],
+        roots=roots,
+        left=numpy.where(left < 0, -1, left + own_root),
+        right=numpy.where(left < 0, -1, right + own_root),
+        feature=joined("feature"),
+        bound=joined("bound").astype(kind),
+        missing_left=joined("missing_left"),
+        adding=numpy.repeat(leaves, targets.shape[1]),
+        added_to=targets[leaves].ravel(),
+        added=joined("values")[leaves].ravel().astype(kind),
     )
 
 

@@ -46,14 +46,13 @@ def rows(forest: Forest, count: int, random: numpy.random.Generator) -> Array:
             reached[forest.leaves(row[None])] = True
             made.append(row)
     while len(made) < count:
-        row = _row(columns, {}, random)
         if len(made) % 2:
-            missing = random.random(forest.features) < SHARE_MISSING
-            row[missing] = numpy.where(forest.zero_is_missing & (random.random(forest.features) < 0.5), 0, numpy.nan)[
-                missing
-            ]
-        else:
             row = numpy.array([each.at_threshold(random) for each in columns], forest.type)
+        else:
+            row = _row(columns, {}, random)
+            missing = random.random(forest.features) < SHARE_MISSING
+            is_zero = forest.zero_is_missing & (random.random(forest.features) < 0.5)
+            row[missing] = numpy.where(is_zero, 0, numpy.nan)[missing]
         made.append(row)
     return numpy.stack(made)
 
