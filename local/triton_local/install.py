@@ -25,8 +25,9 @@ from triton_local.runtime import Image, Mount
 
 RECIPE = Path(__file__).with_name("recipe")
 """What the images' Dockerfiles install and copy, and what older systems need instead."""
-CONVERTER, TENSORFLOW, SERVER, ENVIRONMENT = (
-    f"triton-operator.local/{name}" for name in ("converter", "converter-tensorflow", "tritonserver", "python")
+CONVERTER, TENSORFLOW, TREES, SERVER, ENVIRONMENT = (
+    f"triton-operator.local/{name}"
+    for name in ("converter", "converter-tensorflow", "converter-trees", "tritonserver", "python")
 )
 """The repositories of the images that stand for what is installed: of no registry, as the name shows. The last one is
 the interpreter's own environment."""
@@ -40,6 +41,7 @@ SYSTEM = (
 )
 """What a container sees of this machine."""
 VENV, TRITONSERVER, CONVERTERS = "/opt/venv", "/opt/tritonserver", "/opt/triton-operator/converters"
+LIBRARIES = "/opt/trees"
 PATH = "/usr/local/bin:/usr/bin:/bin"
 VARIABLES = {
     "PYTHONUNBUFFERED": "1",
@@ -92,6 +94,7 @@ class Installation:
             SERVER: self._server,
             CONVERTER: lambda: self._converter("base"),
             TENSORFLOW: lambda: self._converter("tensorflow"),
+            TREES: self._of_trees,
             ENVIRONMENT: self._environment,
         }.get(repository)
         return replace(made(), id=name) if made is not None and name == self.name(repository) else None
@@ -105,6 +108,13 @@ class Installation:
         own = (Mount(self._part(part) / "venv", VENV, True), Mount(code, f"{CONVERTERS}/{code.name}", True))
         places = {"PATH": f"{VENV}/bin:{PATH}", "LD_LIBRARY_PATH": f"{VENV}/perf", "PYTHONPATH": CONVERTERS}
         return self._of_converters(own, **places)
+
+    def _of_trees(self) -> Image:
+        """The converter with XGBoost and LightGBM, which the image of a cluster has in one."""
+        base = self._converter("base")
+        own = Mount(self._part("trees") / "packages", LIBRARIES, read_only=True)
+        path = f"{CONVERTERS}:{LIBRARIES}"
+        return replace(base, mounts=(*base.mounts, own), environment={**base.environment, "PYTHONPATH": path})
 
     def _of_converters(self, own: tuple[Mount, ...], **variables: str) -> Image:
         return Image(
@@ -213,9 +223,21 @@ def _tensorflow(folder: Path, interpreter: Python) -> None:
     shutil.rmtree(folder / "pip")
 
 
+def _trees(folder: Path, interpreter: Python) -> None:
+    pip = _pip(folder, interpreter)
+    lock = RECIPE / "image-converter-trees.txt"
+    packages = folder / "packages"
+    _run(
+        [*pip, "install", "--no-deps", "--no-compile", "--target", packages, "--require-hashes", "--requirement", lock]
+    )
+    _compile(interpreter.executable, packages)
+    shutil.rmtree(folder / "pip")
+
+
 PARTS: dict[str, tuple[str, Callable[[Path, Python], None]]] = {
     "base": ("the converters' packages, tritonserver and perf_analyzer (500 MB)", _base),
     "tensorflow": ("TensorFlow and its converters (2 GB)", _tensorflow),
+    "trees": ("XGBoost and LightGBM (160 MB)", _trees),
 }
 """What each part is, and how it is made in an empty folder."""
 

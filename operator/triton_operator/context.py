@@ -94,8 +94,11 @@ class Context:
     @property
     def own_framework_image(self) -> str:
         """The converter image for the model's framework and device."""
-        if any(SOURCE_FORMATS[model.format].is_tensorflow for model in self.spec.models if model.format):
+        formats = [SOURCE_FORMATS[model.format] for model in self.spec.models if model.format]
+        if any(each.is_tensorflow for each in formats):
             return self.images.converter_tensorflow
+        if any(each.library for each in formats):
+            return self.settings.converter_trees_image or self.images.converter
         return self.images.converter_gpu or self.images.converter
 
     @property

@@ -49,6 +49,9 @@ class Settings:
     converter_gpu_image: str = ""
     """CONVERTER_GPU_IMAGE: the image of the containers that run user code in objects with a GPU; empty: the one for
     CPUs, which has no TensorRT."""
+    converter_trees_image: str = ""
+    """CONVERTER_TREES_IMAGE: the image of the Jobs that run XGBoost or LightGBM, where it is not the one for CPUs; no
+    chart sets it. Empty: it is."""
     instance_group_kind: InstanceGroupKind = "Gpu"
     """INSTANCE_GROUP_KIND. ``Gpu``: KIND_GPU if a spec asks for a GPU. ``Auto``: KIND_AUTO, for clusters whose GPU
     resource has no GPU behind it, where KIND_GPU would fail to load."""
@@ -143,7 +146,7 @@ class Settings:
     def own_images(self) -> tuple[str, ...]:
         """The images of the installation; one that it does not have is empty."""
         converters = (self.converter_image, self.converter_tensorflow_image, self.converter_gpu_image)
-        return (*converters, self.server_image)
+        return (*converters, self.converter_trees_image, self.server_image)
 
     def allows_image(self, image: str) -> bool:
         """Whether an object may name an image; the installation's own are always allowed."""
@@ -184,6 +187,7 @@ class Settings:
             server_image=_required(environment, "SERVER_IMAGE"),
             converter_tensorflow_image=_required(environment, "CONVERTER_TENSORFLOW_IMAGE"),
             converter_gpu_image=environment.get("CONVERTER_GPU_IMAGE", ""),
+            converter_trees_image=environment.get("CONVERTER_TREES_IMAGE", ""),
             instance_group_kind=cast(InstanceGroupKind, _one_of(environment, "INSTANCE_GROUP_KIND", ("Gpu", "Auto"))),
             server_arguments=_arguments(environment),
             ipv6=":" in environment.get("KUBERNETES_SERVICE_HOST", ""),

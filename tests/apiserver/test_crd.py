@@ -217,7 +217,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no dataloader for code": (
         {"spec.dataloader": ..., "spec.metrics": ..., "spec.accuracy": ...},
-        "inputs can be generated only for a single model of format onnx, tf-savedmodel or triton-repository",
+        "inputs can be generated only for a single model of format onnx, xgboost, lightgbm, tf-savedmodel or"
+        " triton-repository",
     ),
     "metrics without a dataloader": (
         {"spec.dataloader": ..., **A_FILE},

@@ -53,12 +53,18 @@ STATE_DICT = archive("best/data.pkl", "best/version", "best/data/0")
 TORCHSCRIPT = archive("net/data.pkl", "net/constants.pkl", "net/code/__torch__/net.py")
 SAFETENSORS = (2).to_bytes(8, "little") + b"{}"
 
+XGBOOST = b'{"learner":{"attributes":{}}}'
+LIGHTGBM = b"tree\nversion=v4\nnum_class=1\n"
+
 SERVED: Mapping[str, tuple[Files, str, str]] = {
     "an ONNX graph": ({"m.onnx": GRAPH}, "m.onnx", "onnx"),
     "an ONNX graph under another name": ({"m.bin": GRAPH}, "m.bin", "onnx"),
     "an ONNX graph with external data": ({"a/m.onnx": GRAPH, "a/m.onnx.data": b"1"}, "a/m.onnx", "onnx"),
     "a TorchScript file": ({"m.pt": TORCHSCRIPT}, "m.pt", "ts-script"),
     "a SavedModel": ({"m/saved_model.pb": SAVED_MODEL, "m/variables/variables.index": b"1"}, "m", "tf-savedmodel"),
+    "XGBoost as JSON": ({"m.json": XGBOOST, "settings.json": b"{}"}, "m.json", "xgboost"),
+    "XGBoost as UBJSON": ({"m.ubj": b"{L" + bytes(7) + b"\x07learner{L"}, "m.ubj", "xgboost"),
+    "LightGBM": ({"m.txt": LIGHTGBM, "readme.txt": b"Read me."}, "m.txt", "lightgbm"),
     "a model of a Triton repository": ({"m/config.pbtxt": b"", "m/1/model.onnx": GRAPH}, "m", "onnx"),
 }
 """The files, the path that the spec names, and the format that is found."""
@@ -82,26 +88,7 @@ REFUSED: Mapping[str, tuple[Files, str, str]] = {
         "OPENVINO",
         "the ONNX file",
     ),
-    "XGBoost as JSON": (
-        {"m.json": b'{"learner":{"attributes":{}}}'},
-        "XGBOOST",
-        "convert_xgboost, and compare that graph with predict",
-    ),
-    "XGBoost as UBJSON": (
-        {"m.ubj": b"{L" + bytes(7) + b"\x07learner{L"},
-        "XGBOOST",
-        "convert_xgboost, and compare that graph with predict",
-    ),
-    "XGBoost before 1.6": (
-        {"m.model": b"binf" + bytes(20)},
-        "XGBOOST",
-        "convert_xgboost, and compare that graph with predict",
-    ),
-    "LightGBM": (
-        {"m.txt": b"tree\nversion=v4\nnum_class=1\n"},
-        "LIGHTGBM",
-        "convert_lightgbm, and compare that graph with predict",
-    ),
+    "XGBoost before 2": ({"m.model": b"binf" + bytes(20)}, "OLD_XGBOOST", "model.save_model('model.json')"),
     "CatBoost": ({"m.cbm": b"CBM1" + bytes(20)}, "CATBOOST", "format='onnx'"),
     "a scikit-learn pickle": ({"m.pkl": PICKLED}, "PICKLED_MODEL", "skl2onnx"),
     "joblib, compressed": ({"m.joblib": zlib.compress(PICKLED)}, "PICKLED_MODEL", "skl2onnx"),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto
 
 from tests.converters.onnx_models import Graph, transformer
+from tests.converters.pushed import LIGHTGBM, XGBOOST
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
@@ -49,6 +50,8 @@ FILES: dict[str, tuple[bytes, FileKind | None]] = {
     "TensorFlow Lite": (b"\x1c\x00\x00\x00TFL3" + bytes(64), FileKind.TFLITE),
     "empty": (b"", FileKind.EMPTY),
     "text": (b"Read me.\n", None),
+    "XGBoost": (XGBOOST, FileKind.XGBOOST),
+    "LightGBM": (LIGHTGBM, FileKind.LIGHTGBM),
     "another archive": (archive("a.txt"), FileKind.ARCHIVE),
     "a broken archive": (b"PK\x03\x04" + bytes(64), FileKind.CUT_ARCHIVE),
     "a cut graph": (SMALL[:-3], FileKind.CUT_ONNX),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from triton_local import install, interpreter
-from triton_local.install import CONVERTER, ENVIRONMENT, RECIPE, SERVER, Installation
+from triton_local.install import CONVERTER, ENVIRONMENT, RECIPE, SERVER, TREES, Installation
 from triton_local.interpreter import InstallError, Python, python
 
 OWN = Python(
@@ -113,6 +113,22 @@ def test_containers_see_the_system_and_no_home(tmp_path: Path, monkeypatch: pyte
         assert image.id == made.name(repository)
 
 
+def test_the_libraries_of_trees_are_installed_for_the_image_that_has_them_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed: list[str] = []
+    monkeypatch.setitem(install.PARTS, "base", ("nothing", lambda folder, _: installed.append("base")))
+    monkeypatch.setitem(install.PARTS, "trees", ("nothing", lambda folder, _: installed.append("trees")))
+    made = installation(tmp_path)
+    made.image(made.name(CONVERTER))
+    assert installed == ["base"]
+    image = made.image(made.name(TREES))
+    assert image is not None
+    assert installed == ["base", "trees"]
+    assert install.LIBRARIES in {each.target for each in image.mounts}
+    assert image.environment["PYTHONPATH"] == f"{install.CONVERTERS}:{install.LIBRARIES}"
+
+
 def test_an_installation_that_fails_is_not_taken_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(folder: Path, _: Python) -> None:
         (folder / "venv").mkdir()
@@ -203,7 +219,8 @@ def test_what_the_server_shares_with_the_converters_is_of_the_version_of_its_own
 
 def test_the_recipe_is_that_of_the_images() -> None:
     root = Path(__file__).parents[2]
-    for name in ("image-converter.txt", "image-converter-tensorflow.txt", "image-tritonserver-cpu.txt"):
+    for part in ("converter", "converter-tensorflow", "converter-trees", "tritonserver-cpu"):
+        name = f"image-{part}.txt"
         assert (RECIPE / name).samefile(root / "requirements" / name)
     for name in ("backends", "runtimes", "start.sh", "numpy2_stub.py"):
         assert (RECIPE / name).samefile(root / "images/tritonserver-cpu" / name)

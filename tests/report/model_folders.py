@@ -71,6 +71,14 @@ def _repository(folder: Path) -> None:
     write(folder, {"ocr/config.pbtxt": 'backend: "onnxruntime"', "ocr/1/model.onnx": "graph", "ocr/1/labels.pt": ""})
 
 
+def _xgboost(folder: Path) -> None:
+    write(folder, {"model.json": '{"learner":{}}', "settings.json": "{}"})
+
+
+def _lightgbm(folder: Path) -> None:
+    write(folder, {"model.txt": "tree\nversion=v4\n", "readme.txt": "Read me."})
+
+
 FOLDERS: dict[str, Callable[[Path], None]] = {
     "pyt": _pyt,
     "tf-keras": _keras,
@@ -78,6 +86,8 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
     "tf-savedmodel": _savedmodel,
     "onnx": _onnx,
     "ts-script": _torchscript,
+    "xgboost": _xgboost,
+    "lightgbm": _lightgbm,
     "triton-repository": _repository,
 }
 """By the source format that is told."""

@@ -167,7 +167,10 @@ def test_a_uri_needs_no_file_of_this_machine(
     [
         (["s3://models/ocr/v3"], "s3://models/ocr/v3 does not show which of its files is the model"),
         (["hf://acme/ocr.onnx"], "--model PATH"),
-        (["s3://models/ocr", "--model", "saved"], "choose --format onnx or --format tf-savedmodel or"),
+        (
+            ["s3://models/ocr", "--model", "saved"],
+            "choose --format lightgbm or --format onnx or --format tf-savedmodel or",
+        ),
         (["s3://models/ocr", "--model", "net.pt", "--format", "ts-script"], "download the files"),
         (["ftp://models/net.onnx"], "the URI must be one of pvc://CLAIM/PATH"),
         (["https://me:word@models.example/net.onnx"], "put credentials into a Secret"),

@@ -63,6 +63,14 @@ class SourceFormat:
     """Whether inputs and outputs may be float16, as the graph declares them. What PyTorch and TensorFlow run is
     converted in float32, with casts inside for fp16."""
 
+    library: str = ""
+    """Name of the library that grew such a file of trees and answers as its reference; empty: the file holds none."""
+
+    @property
+    def is_own_reference(self) -> bool:
+        """Whether the model is a file that nothing else says what it should answer."""
+        return self.is_file and not self.library
+
     @property
     def is_tensorflow(self) -> bool:
         """Whether TensorFlow runs such a model."""
@@ -113,9 +121,11 @@ _ONNX = {
     "onnx": "triton_converters.convert.onnx_file",
     "trt": "triton_converters.convert.trt",
 }
+_TREES = {"onnx": "triton_converters.convert.trees_onnx"}
 
 _TORCHSCRIPT_SUFFIXES = (".pt", ".pth", ".ts", ".torchscript")
 _BY_ORDER = "INPUT__0, INPUT__1, ... in the order of forward's parameters, and OUTPUT__0, ... of what it returns"
+_OF_A_TABLE = "features, with a column for each feature in the model's order, and prediction"
 
 SOURCE_FORMATS: Mapping[str, SourceFormat] = {
     "pyt": SourceFormat(
@@ -157,6 +167,30 @@ SOURCE_FORMATS: Mapping[str, SourceFormat] = {
         suffixes=(".onnx",),
         tensors="those of the graph",
         halves=True,
+    ),
+    "xgboost": SourceFormat(
+        "triton_converters.load.xgboost_trees",
+        CONVERTER,
+        is_file=True,
+        converters=_TREES,
+        tried=("onnx",),
+        declares=True,
+        kind="an XGBoost model",
+        suffixes=(".json", ".ubj"),
+        tensors=_OF_A_TABLE,
+        library="XGBoost",
+    ),
+    "lightgbm": SourceFormat(
+        "triton_converters.load.lightgbm_trees",
+        CONVERTER,
+        is_file=True,
+        converters=_TREES,
+        tried=("onnx",),
+        declares=True,
+        kind="a LightGBM model",
+        suffixes=(".txt",),
+        tensors=_OF_A_TABLE,
+        library="LightGBM",
     ),
     "tf-keras": SourceFormat(
         "triton_converters.load.tf_keras",

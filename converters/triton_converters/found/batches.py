@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_converters.found import axes, protobuf
 from triton_converters.found.kinds import SAVED_MODEL, FileKind, kind_of
 from triton_converters.found.protobuf import Message
@@ -21,6 +22,9 @@ def has_batch_dimension(source: Path, path: str) -> bool:
 
     False also if the file does not tell or is no graph; whoever loads it then says what is wrong. Raises OSError.
     """
+    kind = _kind(source, path)
+    if kind is not None and kind.format and SOURCE_FORMATS[kind.format].library:
+        return True
     first = [shape[0] if shape else None for shape in _shapes(source, path)]
     names = {each for each in first if each and not axes.UNNAMED.fullmatch(each)}
     return bool(first) and None not in first and len(names) <= 1
@@ -34,14 +38,18 @@ def counts_length(source: Path, path: str) -> bool:
     return any(axes.is_length([name or "" for name in shape]) for shape in _shapes(source, path))
 
 
+def _kind(source: Path, path: str) -> FileKind | None:
+    """Return the kind of what lies at the path; None if that is nothing below the source."""
+    place = source / path
+    return kind_of(place) if place.exists() and place.resolve().is_relative_to(source.resolve()) else None
+
+
 def _shapes(source: Path, path: str) -> list[Axes]:
     """Return the shapes of all inputs and outputs; none if the file does not tell or is no graph."""
-    place = source / path
-    if not place.exists() or not place.resolve().is_relative_to(source.resolve()):
-        return []
-    kind = kind_of(place)
+    kind = _kind(source, path)
     if kind not in _SHAPES:
         return []
+    place = source / path
     try:
         with protobuf.opened(place / SAVED_MODEL if kind is FileKind.SAVED_MODEL else place) as message:
             return list(_SHAPES[kind](message))

@@ -83,7 +83,9 @@ class FileKind(Enum):
     PICKLED_MODEL = Described(
         "a pickled model of scikit-learn, XGBoost, LightGBM or CatBoost",
         signs.is_pickled_model,
-        f'{_CONVERT} skl2onnx.to_onnx, with options={{"zipmap": False}}, or onnxmltools{_COMPARE}',
+        "save XGBoost's as JSON (model.save_model('model.json')) and LightGBM's as text"
+        f" (model.booster_.save_model('model.txt')); of scikit-learn, {_CONVERT} skl2onnx.to_onnx, with"
+        f' options={{"zipmap": False}}{_COMPARE}',
     )
     PICKLE = Described(
         "a pickle of Python objects",
@@ -132,14 +134,19 @@ class FileKind(Enum):
         "save it as ONNX: model.save_model('model.onnx', format='onnx')",
     )
     LIGHTGBM = Described(
-        "a LightGBM model",
+        SHOWN["lightgbm"],
         signs.begins(b"tree\n", b"tree\r\n"),
-        f"{_CONVERT} onnxmltools.convert_lightgbm{_COMPARE}",
+        format="lightgbm",
     )
     XGBOOST = Described(
-        "an XGBoost model",
+        SHOWN["xgboost"],
         signs.is_xgboost,
-        f"{_CONVERT} onnxmltools.convert_xgboost{_COMPARE}",
+        format="xgboost",
+    )
+    OLD_XGBOOST = Described(
+        "a model as XGBoost saved it before version 2",
+        signs.begins(b"binf"),
+        "load it with the XGBoost that saved it, and save it as JSON: model.save_model('model.json')",
     )
     OPENVINO = Described(
         "an OpenVINO IR",

@@ -98,9 +98,9 @@ def is_cut_archive(content: Content) -> bool:
 
 
 def is_xgboost(content: Content) -> bool:
-    """Whether a file is an object with a learner, or a model as XGBoost wrote it before version 1.6."""
-    head = content.head[:LEARNER]
-    return head.startswith(b"binf") or (head.lstrip()[:1] == b"{" and b"learner" in head)
+    """Whether a file is an object with a learner, in JSON or UBJSON."""
+    head = content.head[:LEARNER].lstrip()
+    return head.startswith(b"{") and b"learner" in head
 
 
 def is_frozen_graph(content: Content) -> bool:

@@ -20,7 +20,9 @@ NAME = "running"
 """The file's own name, in INCOMING_MOUNT."""
 MOST_BYTES = 4096
 """Longest content of that file: a path's."""
-_NOTE = re.compile(r"(?:((?:onnxruntime|tensorflow|torch) [\w.+-]{1,40}) (opened|ran) )?(.+)", re.DOTALL)
+_NOTE = re.compile(
+    r"(?:((?:lightgbm|onnxruntime|tensorflow|torch|xgboost) [\w.+-]{1,40}) (opened|ran) )?(.+)", re.DOTALL
+)
 _stack: list[str] = [""]
 
 

@@ -70,6 +70,15 @@ class Names(Document):
 
 
 @dataclass(frozen=True)
+class Leaves(Document):
+    """The leaves of a model's trees."""
+
+    reached: int
+    """How many the samples reach."""
+    total: int
+
+
+@dataclass(frozen=True)
 class Dump(Document):
     """Beside the batches of a reference."""
 
@@ -79,6 +88,8 @@ class Dump(Document):
     seconds: float
     rehearsed: bool = False
     gpu: str = ""
+    leaves: Leaves | None = None
+    """The leaves of a model of trees; None: it is another one."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,10 @@ import re
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import numpy
+
+from triton_converters.claim_store.dump import Arrays
+
 FLAGS = 2
 """The limit of integers of which nothing is known: 0 and 1 are the likeliest to be valid."""
 AMOUNTS = ("uint8", "int8", "uint16", "int16")
@@ -74,3 +78,15 @@ class DeclaresInputs(Protocol):
     @property
     def declared(self) -> tuple[GraphInput, ...]:
         """The inputs in the model's own order; none for a graph that leaves a type or rank open."""
+
+
+@runtime_checkable
+class KnowsRows(Protocol):
+    """A Framework that knows which rows of a table show what it has learned."""
+
+    @property
+    def leaves(self) -> tuple[int, int]:
+        """How many leaves the rows have reached that were asked so far, and how many there are."""
+
+    def rows(self, count: int, random: numpy.random.Generator) -> Arrays:
+        """Return inputs of so many samples that reach as many leaves as they can."""

@@ -146,15 +146,16 @@ def _awaiting_profile(attempts: Sequence[Attempt]) -> list[Attempt]:
     return [each for each in attempts if each.state in ("Converted", "Profiling")]
 
 
-def _own_reference(context: Context) -> list[str]:
-    """Return words about models that were given as files, which no other reference judges; none: all come from code."""
-    files = [
-        each.name
-        for each in context.spec.models
-        if each.format and not each.is_step and SOURCE_FORMATS[each.format].is_file
-    ]
+def _references(context: Context) -> list[str]:
+    """Return words about models that were given as files: which library, or no other reference, judges them."""
+    sources = {
+        each.name: SOURCE_FORMATS[each.format] for each in context.spec.models if each.format and not each.is_step
+    }
+    libraries = sorted({source.library for source in sources.values()} - {""})
+    words = [f"compared with the answers of {each}" for each in libraries]
+    files = [name for name, source in sources.items() if source.is_own_reference]
     names = ", ".join(each for each in files if len(context.spec.models) > 1)
-    return [f"compared with the file itself{f' ({names})' if names else ''}"] if files else []
+    return [*words, *([f"compared with the file itself{f' ({names})' if names else ''}"] if files else [])]
 
 
 def _condition(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Statement:
@@ -179,7 +180,7 @@ def _condition(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Sta
     samples = dump.result.samples
     if left_out := len(calibration(samples, context.spec.calibration_samples)):
         message += f"; {left_out} of {samples} samples calibrate INT8, and no candidate's metrics are computed of them"
-    message = "; ".join([message, *told(context, dump, attempts), *_own_reference(context), *dump.result.warnings])
+    message = "; ".join([message, *told(context, dump, attempts), *_references(context), *dump.result.warnings])
     if context.spec.dataloader is None:
         no_accuracy = "accuracy was not judged: for that, set spec.dataloader, spec.metrics and accuracy.thresholds"
         return Statement("Verified", True, Reason.GENERATED_INPUTS, f"{message}; {no_accuracy}")

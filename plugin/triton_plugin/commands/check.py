@@ -20,7 +20,7 @@ from triton_local.boxed import Box
 from triton_local.fields import lacking, on_one_machine
 from triton_local.gpus import gpus
 from triton_local.images import Images
-from triton_local.install import CONVERTER, ENVIRONMENT, SERVER, TENSORFLOW, Installation, share
+from triton_local.install import CONVERTER, ENVIRONMENT, SERVER, TENSORFLOW, TREES, Installation, share
 from triton_local.interpreter import InstallError, Python, python
 from triton_local.plain import Plain
 from triton_local.runtime import Image, Runtime
@@ -259,7 +259,12 @@ def _settings(installation: Installation) -> Settings:
 
     Most checks download nothing, so a variable that an installation refuses is left out, and said to be.
     """
-    images = {"CONVERTER_IMAGE": CONVERTER, "SERVER_IMAGE": SERVER, "CONVERTER_TENSORFLOW_IMAGE": TENSORFLOW}
+    images = {
+        "CONVERTER_IMAGE": CONVERTER,
+        "CONVERTER_TENSORFLOW_IMAGE": TENSORFLOW,
+        "CONVERTER_TREES_IMAGE": TREES,
+        "SERVER_IMAGE": SERVER,
+    }
     environment = {name: installation.name(repository) for name, repository in images.items()}
     environment |= {"ALLOWED_PYTHON_STEPS": "true"}
     settings = Settings.from_environment(environment)

@@ -153,7 +153,8 @@ def _dataset(folder: ModelFolder, options: ObjectOptions, name: str) -> Iterator
 
 def _user_files(folder: ModelFolder) -> Iterator[str]:
     if not folder.dataloaders and folder.model.format in DECLARING:
-        what = "config.pbtxt or the graph" if folder.model.format == REPOSITORY else "the model's graph"
+        graph = "the model's file" if SOURCE_FORMATS[folder.model.format].library else "the model's graph"
+        what = "config.pbtxt or the graph" if folder.model.format == REPOSITORY else graph
         yield f"  # Inputs are generated from what {what} declares, and accuracy is not judged."
         yield "  # For real inputs, write a dataloader (docs/user-files.md)."
         return

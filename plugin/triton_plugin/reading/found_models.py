@@ -117,6 +117,6 @@ def _of_any_name(folder: Path) -> Iterator[Model]:
 
 
 def _is_what_it_is_called(path: Path) -> bool:
-    """Whether a file's content is that of its name's format, or shows none."""
+    """Whether a file's content is that of its name's format, or shows none where no other file has such a name."""
     kind, form = kind_of(path), SUFFIXES[path.suffix]
-    return kind.format == form if kind else form != "ts-script"
+    return kind.format == form if kind else form == "onnx"

@@ -13,7 +13,7 @@ from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_converters.contract.reasons import Reason
 from triton_converters.found import axes
 from triton_converters.load.framework import Framework
-from triton_converters.load.graph_inputs import FLAGS, DeclaresInputs, GraphInput
+from triton_converters.load.graph_inputs import FLAGS, DeclaresInputs, GraphInput, KnowsRows
 from triton_converters.model_config.data_types import is_served, strings
 from triton_converters.stages.reference import soundness
 
@@ -134,13 +134,25 @@ def batches(model: Framework, request: ReferenceRequest) -> Iterator[Batch]:
     """
     random = numpy.random.default_rng(int(request.source, 16))
     batch_size = request.largest_batch_size if request.model.max_batch_size else None
-    recipe = _accepted(model, _declared(model, request), batch_size, random)
+    declared = _declared(model, request)
+    if isinstance(model, KnowsRows):
+        yield from _rows(model.rows(request.max_samples, random), request)
+        return
+    recipe = _accepted(model, declared, batch_size, random)
     wide = _widened(model, recipe, None if batch_size is None else 1, random)
     if wide is not recipe:
         made = _made(model, request, wide)
         answers = (_is_answered(model, each.inputs, batch_size and len(each.ids)) for each in made)
         recipe = wide if all(answers) else recipe
     yield from _made(model, request, recipe)
+
+
+def _rows(inputs: Arrays, request: ReferenceRequest) -> Iterator[Batch]:
+    """Yield inputs of all samples in batches."""
+    for start in range(0, request.max_samples, request.largest_batch_size):
+        part = {name: array[start : start + request.largest_batch_size] for name, array in inputs.items()}
+        ids = numpy.arange(start, min(start + request.largest_batch_size, request.max_samples))
+        yield Batch(ids, part, NO_ARRAYS, NO_ARRAYS)
 
 
 def _made(model: Framework, request: ReferenceRequest, recipe: Recipe) -> Iterator[Batch]:

@@ -19,12 +19,12 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ReferenceResult, Signature, Tensor
 from triton_converters.gates.samples import cut
 from triton_converters.incoming import documents
-from triton_converters.incoming.documents import Dump, Names
+from triton_converters.incoming.documents import Dump, Leaves, Names
 from triton_converters.load import framework, gpu, hub_files
 from triton_converters.load.called import KeptRequest
 from triton_converters.load.ensemble import Ensemble, Passage
 from triton_converters.load.framework import Framework
-from triton_converters.load.graph_inputs import DeclaresInputs
+from triton_converters.load.graph_inputs import DeclaresInputs, KnowsRows
 from triton_converters.load.randomness import KnowsRandomness
 from triton_converters.load.triton_python import PythonStep
 from triton_converters.model_config.data_types import NUMPY_BY_TRITON, alike
@@ -51,9 +51,9 @@ def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> 
             _record_members(model, request, incoming)
     members = tuple(map(_names, model.models)) if isinstance(model, Ensemble) else ()
     seconds = round(time.monotonic() - started, 3)
-    documents.write(
-        incoming, documents.DUMP, Dump(_names(model), members, seconds, rehearsal.took_place(), gpu.device_name())
-    )
+    leaves = Leaves(*model.leaves) if isinstance(model, KnowsRows) else None
+    dump = Dump(_names(model), members, seconds, rehearsal.took_place(), gpu.device_name(), leaves)
+    documents.write(incoming, documents.DUMP, dump)
 
 
 def _names(model: Framework) -> Names:

@@ -46,6 +46,8 @@ def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
             signature, opened = members.declared(request.model.ensemble, signature)
             opened += members.record(request, dump.members, signature, incoming, directory)
             warnings += tuple(shortened(each, WARNING_BYTES) for each in opened[:MOST_OPENED])
+        if dump.leaves is not None:
+            warnings += (f"the samples reach {dump.leaves.reached} of {dump.leaves.total} leaves of the trees",)
         seconds = documents.amount(dump.seconds)
         gpu = documents.plain(dump.gpu, documents.GPU_CHARACTERS)
         return ReferenceResult(signature, samples, batches, seconds, warnings, dump.rehearsed, gpu)
