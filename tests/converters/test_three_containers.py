@@ -488,6 +488,6 @@ def test_the_commands_say_what_they_take(incoming: Path) -> None:
     code, outcome = step("reference", REFER.to_json())
     assert outcome is not None
     assert (code, outcome.reason) == (EXIT_FINAL, Reason.CRASHED)
-    boxed = "packages,reference,convert,profile,metrics,search,measure"
+    boxed = "packages,reference,convert,profile,metrics,comparison,search,measure"
     assert f"{{prepare,publish}} {{{boxed}}} REQUEST_JSON" in outcome.message
     assert json.loads(REFER.to_json())["key"] == REFERENCE
