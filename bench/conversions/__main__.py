@@ -114,9 +114,9 @@ def _checked(file: Path) -> Row:
     objects = folder / "objects.json"
     if objects.is_file():
         status = json.loads(objects.read_text(encoding="utf-8"))["items"][0].get("status", {})
-        ready = next((each for each in status.get("conditions", []) if each["type"] == "Ready"), {})
+        conditions = {each["type"]: each for each in status.get("conditions", [])}
         errors = [each["maxAbsoluteError"] for each in status.get("candidates", []) if each.get("maxAbsoluteError")]
-        row |= {key: ready.get(key) for key in ("reason", "message")}
+        row |= {key: conditions["Ready"][key] for key in ("reason", "message") if "Ready" in conditions}
         row["largest"] = max(errors, key=float, default=None)
     else:
         row["message"] = done.stderr.strip().rpartition("\n")[2]

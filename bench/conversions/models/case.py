@@ -57,15 +57,15 @@ def lying(x: Any, splits: Iterable[tuple[int, float]], *, missing: bool = False)
     known = sorted({(int(column), float(value)) for column, value in splits if numpy.isfinite(value)})
     if known:
         chosen = random.permutation(len(known))[:MOST_THRESHOLDS]
-        rows["thresholds"] = numpy.concatenate([_at(x, *known[each], random) for each in chosen])
+        rows["thresholds"] = numpy.concatenate([_at(x, known[each], random) for each in chosen.tolist()])
     if missing:
         rows["missing"] = with_missing(x, 0.3)
     return rows
 
 
-def _at(x: Any, column: int, threshold: float, random: numpy.random.Generator) -> Any:
+def _at(x: Any, split: tuple[int, float], random: numpy.random.Generator) -> Any:
     """Return rows whose column is a threshold, or the next number below or above it."""
-    value = x.dtype.type(threshold)
+    column, value = split[0], x.dtype.type(split[1])
     near = [value, numpy.nextafter(value, x.dtype.type(-numpy.inf)), numpy.nextafter(value, x.dtype.type(numpy.inf))]
     rows = x[random.integers(len(x), size=ROWS_EACH * len(near))].copy()
     rows[:, column] = numpy.repeat(near, ROWS_EACH)

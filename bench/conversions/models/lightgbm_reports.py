@@ -19,7 +19,7 @@ from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_
 
 from bench.conversions.models.case import Answers, Case, Rows, classified, lying, predicted, table
 
-QUIET = {"verbose": -1, "num_threads": 1}
+QUIET: dict[str, Any] = {"verbose": -1, "num_threads": 1}
 
 
 def onnxmltools_150() -> Case:

@@ -79,7 +79,7 @@ def features() -> dict[str, Any]:
 
 
 # Objective, features, target, what else is set, and the file's ending.
-XGBOOST = [
+XGBOOST: list[tuple[str, str, str, dict[str, Any], str]] = [
     ("reg:squarederror", "numbers", "value", {}, "json"),
     ("reg:squarederror", "missing", "value", {}, "ubj"),
     ("reg:squarederror", "whole", "value", {"max_depth": 2, "n_estimators": 300}, "json"),
@@ -101,7 +101,7 @@ XGBOOST = [
     ("multi:softprob", "categories", "three", {"enable_categorical": True, "grow_policy": "lossguide"}, "ubj"),
     ("rank:ndcg", "numbers", "grades", {}, "json"),
 ]
-LIGHTGBM = [
+LIGHTGBM: list[tuple[str, str, str, dict[str, Any]]] = [
     ("regression", "numbers", "value", {}),
     ("regression", "missing", "value", {"num_leaves": 4, "n_estimators": 300}),
     ("regression", "cents", "value", {"num_leaves": 200, "min_child_samples": 2}),
@@ -168,18 +168,21 @@ def trained() -> Iterator[tuple[str, Any]]:
         model = kind.get(objective.partition(":")[0], xgboost.XGBRegressor)(
             **{"objective": objective, "n_estimators": 30, "random_state": 0, **settings}
         )
-        group = {"group": [GROUP] * (ROWS // GROUP)} if objective.startswith("rank") else {}
-        yield f"xgboost-{number:02}.{ending}", model.fit(x[known], y[wanted], **group)
+        yield f"xgboost-{number:02}.{ending}", model.fit(x[known], y[wanted], **_queries(objective))
     for number, (objective, known, wanted, settings) in enumerate(LIGHTGBM):
-        group = {"group": [GROUP] * (ROWS // GROUP)} if objective == "lambdarank" else {}
         made = {"objective": objective, "n_estimators": 30, "num_class": 3 if wanted == "three" else 1}
+        columns = [1] if known == "codes" else "auto"
+        data = lightgbm.Dataset(x[known], y[wanted], categorical_feature=columns, **_queries(objective))
         quiet = {"verbose": -1, "num_threads": 1, "seed": 0}
-        rounds = {**made, **quiet, **settings}
-        data = lightgbm.Dataset(x[known], y[wanted], **group, categorical_feature=[1] if known == "codes" else "auto")
-        yield f"lightgbm-{number:02}.txt", lightgbm.train(rounds, data)
+        yield f"lightgbm-{number:02}.txt", lightgbm.train({**made, **quiet, **settings}, data)
     for number, (model, known, wanted) in enumerate(_sklearn()):
         numpy.random.seed(0)  # noqa: NPY002 - what scikit-learn draws from
         yield f"sklearn-{number:02}.skops", model.fit(x[known], y[wanted])
+
+
+def _queries(objective: str) -> dict[str, Any]:
+    """Return how the rows are grouped, if an objective orders those of a query."""
+    return {"group": [GROUP] * (ROWS // GROUP)} if "rank" in objective else {}
 
 
 def main() -> None:
