@@ -2,7 +2,7 @@
 
 Each report is rebuilt and converted by today's versions, which requirements.txt pins, in a virtual environment of the
 cache folder, and compared with its library. --check saves the reports' models, as their libraries do it and as ONNX,
-and sixty right ones, and says what `kubectl triton check` makes of each file. It takes a minute or two of a file.
+and without NAME sixty right ones too, and says what `kubectl triton check` makes of each file, in a minute or two.
 """
 
 import argparse
@@ -61,7 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not options.names:
         OUTPUT.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     if options.check:
-        list(_lines(python, "right", str(options.check)))
+        if not options.names:
+            list(_lines(python, "right", str(options.check.resolve())))
         checks = [_checked(file) for file in sorted(options.check.iterdir()) if file.is_file()]
         OUTPUT.with_name("conversions-checks.json").write_text(json.dumps(checks, indent=1) + "\n", encoding="utf-8")
     return 0

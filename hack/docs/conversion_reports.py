@@ -30,6 +30,6 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
     repository, _, number = row["link"].split("/")[-3:]
     why = f": {row['why']}" if "why" in row else ""
     shares = ", ".join(f"{share:.1%} ({kind})" for kind, share in row.get("shares", {}).items() if share)
-    largest = f"{row['largest']:.2g}" if shares else ""
+    largest = f"{row['largest']:.2g}" if shares and row["largest"] else ""
     report = f"[{repository} {number}]({row['link']})"
     return [report, row["differs"], row["kind"], row["covered"], f"{row['outcome']}{why}", shares, largest]

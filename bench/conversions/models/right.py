@@ -78,13 +78,12 @@ def features() -> dict[str, Any]:
     }
 
 
-# Objective, features, target, what else is set, and the file's ending.
 XGBOOST: list[tuple[str, str, str, dict[str, Any], str]] = [
     ("reg:squarederror", "numbers", "value", {}, "json"),
     ("reg:squarederror", "missing", "value", {}, "ubj"),
     ("reg:squarederror", "whole", "value", {"max_depth": 2, "n_estimators": 300}, "json"),
     ("reg:squarederror", "cents", "value", {"max_depth": 12}, "ubj"),
-    ("reg:squarederror", "times", "value", {"n_estimators": 1}, "json"),
+    ("reg:squarederror", "times", "value", {}, "json"),
     ("reg:squarederror", "categories", "value", {"enable_categorical": True}, "json"),
     ("reg:squarederror", "numbers", "several", {}, "ubj"),
     ("reg:absoluteerror", "numbers", "value", {}, "json"),
@@ -101,11 +100,12 @@ XGBOOST: list[tuple[str, str, str, dict[str, Any], str]] = [
     ("multi:softprob", "categories", "three", {"enable_categorical": True, "grow_policy": "lossguide"}, "ubj"),
     ("rank:ndcg", "numbers", "grades", {}, "json"),
 ]
+"""Objective, features, target, what else is set, and the ending of the file."""
 LIGHTGBM: list[tuple[str, str, str, dict[str, Any]]] = [
     ("regression", "numbers", "value", {}),
     ("regression", "missing", "value", {"num_leaves": 4, "n_estimators": 300}),
     ("regression", "cents", "value", {"num_leaves": 200, "min_child_samples": 2}),
-    ("regression", "times", "value", {"n_estimators": 1}),
+    ("regression", "times", "value", {}),
     ("regression", "categories", "value", {}),
     ("regression", "zeros", "value", {"zero_as_missing": True}),
     ("regression", "numbers", "positive", {"reg_sqrt": True}),
