@@ -123,7 +123,7 @@ LIGHTGBM: list[tuple[str, str, str, dict[str, Any]]] = [
     ("multiclassova", "missing", "three", {}),
     ("lambdarank", "codes", "grades", {}),
 ]
-"""As those of XGBoost; a text has one ending."""
+"""Objective, features, target and what else is set."""
 
 
 def _encoded(model: Any, words: Any) -> Pipeline:
@@ -171,7 +171,7 @@ def trained() -> Iterator[tuple[str, Any]]:
         yield f"xgboost-{number:02}.{ending}", model.fit(x[known], y[wanted], **_queries(objective))
     for number, (objective, known, wanted, settings) in enumerate(LIGHTGBM):
         made = {"objective": objective, "n_estimators": 30, "num_class": 3 if wanted == "three" else 1}
-        columns = [1] if known == "codes" else "auto"
+        columns: Any = [1] if known == "codes" else "auto"
         data = lightgbm.Dataset(x[known], y[wanted], categorical_feature=columns, **_queries(objective))
         quiet = {"verbose": -1, "num_threads": 1, "seed": 0}
         yield f"lightgbm-{number:02}.txt", lightgbm.train({**made, **quiet, **settings}, data)

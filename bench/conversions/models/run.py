@@ -18,7 +18,7 @@ import numpy
 from bench.conversions.models.case import Answers, Case, by_onnx, save
 
 TOLERANCE = 1e-4
-"""Of an answer, and of the largest one: the gates' own default for fp32, absolute and relative."""
+"""Share of an answer, and of the largest one, by which numbers may differ: the gates' default for fp32."""
 LONGEST = 60
 """Seconds of processor time after which a report's process is ended: most take one, and a converter may never end."""
 ENDINGS = {"xgboost": ".json", "lightgbm": ".txt", "sklearn": ".skops"}
