@@ -221,8 +221,9 @@ def test_the_environment_is_what_the_settings_read() -> None:
         verification="Content",
     )
     assert Settings.from_environment(environment) == expected
-    # The kubelet tells the family of addresses, a check without a cluster its machine.
-    assert len(environment) == len({field.name for field in fields(Settings)} - {"ipv6", "machine"})
+    # The kubelet tells the family of addresses, a check without a cluster its machine and its image of trees.
+    untold = {"ipv6", "machine", "converter_trees_image"}
+    assert len(environment) == len({field.name for field in fields(Settings)} - untold)
 
 
 @pytest.mark.parametrize(
