@@ -8,11 +8,12 @@ from typing import Any
 
 import yaml
 
+from hack.docs.place import filled
+
 CHART = Path(__file__).parents[2] / "charts/triton-operator"
 PAGE = CHART / "README.md"
 VALUES = CHART / "values.yaml"
 BEGIN = "<!-- made from values.yaml by `make generate` -->\n"
-END = "<!-- end -->\n"
 HEAD = "| Value | Default | Meaning |\n|---|---|---|\n"
 
 
@@ -50,12 +51,8 @@ def pages() -> dict[Path, str]:
 
     Raises ValueError if the page has no place for the table.
     """
-    before, begin, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE} has no place for the table: put it between {BEGIN!r} and {END!r}")
     rows = "".join(_row(each) for each in values() if each.comment)
-    return {PAGE: f"{before}{BEGIN}\n{HEAD}{rows}\n{END}{after}"}
+    return {PAGE: filled(PAGE, BEGIN, f"\n{HEAD}{rows}\n")}
 
 
 def _below(node: Any, path: tuple[str, ...], lines: list[str], data: Any) -> Iterator[Value]:

@@ -1,29 +1,32 @@
 """The table of bench/conversions/README.md, from the rows that `python3 -m bench.conversions` wrote."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hack.docs.examples import table
+from hack.docs.place import filled
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "bench/results/conversions.json"
 PAGE = ROOT / "bench/conversions/README.md"
-BLOCK = re.compile(r"(<!-- table of bench/results/conversions.json -->\n).*?(<!-- end -->)", re.DOTALL)
+BEGIN = "<!-- table of bench/results/conversions.json -->\n"
 HEADINGS = ("Report", "What differed", "Kind", "Covered by", "Today", "Rows that differ", "Largest difference")
 
 
 def pages() -> dict[Path, str]:
-    """Return the page by its path, with its table made anew."""
+    """Return the page by its path, with its table made anew.
+
+    Raises ValueError if the page has no place for the table.
+    """
     document = json.loads(RESULTS.read_text(encoding="utf-8"))
     counts = Counter(row["outcome"] for row in document["rows"])
     summary = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
     facts = f"{summary}; {document['date']}, {document['machine']}."
     text = f"{facts}\n\n{table(HEADINGS, [*map(_cells, document['rows'])])}\n"
-    return {PAGE: BLOCK.sub(lambda found: f"{found[1]}{text}{found[2]}", PAGE.read_text(encoding="utf-8"))}
+    return {PAGE: filled(PAGE, BEGIN, text)}
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from hack.docs.place import filled
 from triton_converters.contract.formats import (
     AS_GIVEN,
     ENSEMBLE,
@@ -15,7 +16,6 @@ from triton_converters.contract.formats import (
 
 PAGE = Path(__file__).parents[2] / "docs/converters.md"
 BEGIN = "<!-- made from the registry of formats by `make generate` -->\n"
-END = "<!-- end -->\n"
 
 
 def pages() -> dict[Path, str]:
@@ -23,11 +23,7 @@ def pages() -> dict[Path, str]:
 
     Raises ValueError if the page has no place for the tables.
     """
-    before, begin, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE} has no place for the tables: put them between {BEGIN!r} and {END!r}")
-    return {PAGE: f"{before}{BEGIN}\n{_sources()}\n{_formats()}\n{END}{after}"}
+    return {PAGE: filled(PAGE, BEGIN, f"\n{_sources()}\n{_formats()}\n")}
 
 
 def _sources() -> str:

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hack.docs.place import filled
 from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.store import Store
 
 PAGE = Path(__file__).parents[2] / "docs/monitoring.md"
 BEGIN = "<!-- made from runtime/ by `make generate` -->\n"
-END = "<!-- end -->\n"
 HEAD = "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n"
 
 
@@ -18,11 +18,7 @@ def pages() -> dict[Path, str]:
 
     Raises ValueError if the page has no place for the table.
     """
-    before, begin, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE} has no place for the table: put it between {BEGIN!r} and {END!r}")
-    return {PAGE: f"{before}{BEGIN}\n{HEAD}{''.join(_rows())}\n{END}{after}"}
+    return {PAGE: filled(PAGE, BEGIN, f"\n{HEAD}{''.join(_rows())}\n")}
 
 
 def _rows() -> Iterator[str]:

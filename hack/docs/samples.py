@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from hack.docs.place import filled
+
 FOLDER = Path(__file__).parents[2] / "manifests/samples"
 PAGE = FOLDER / "README.md"
 BEGIN = "<!-- made from the samples by `make generate` -->\n"
-END = "<!-- end -->\n"
 HEAD = "| File | What it shows | What has to be there |\n|---|---|---|\n"
 NEEDS = "Needs: "
 
@@ -29,12 +30,8 @@ def pages() -> dict[Path, str]:
 
     Raises ValueError if the page has no place for the table.
     """
-    before, begin, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE} has no place for the table: put it between {BEGIN!r} and {END!r}")
     rows = "".join(f"| {' | '.join(_cells(each))} |\n" for each in samples())
-    return {PAGE: f"{before}{BEGIN}\n{HEAD}{rows}\n{END}{after}"}
+    return {PAGE: filled(PAGE, BEGIN, f"\n{HEAD}{rows}\n")}
 
 
 def _sample(path: Path) -> Sample:

@@ -10,6 +10,7 @@ from triton_converters.contract.conversion_requests import CodeRequest, ModelCod
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.measurement_requests import MetricsRequest
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import ConvertResult, ProfileResult, ReferenceResult
 
@@ -52,12 +53,17 @@ def read_reference(key: str) -> ReferenceResult:
     return read_result(layout.reference_directory(key), "reference", key, ReferenceResult)
 
 
-def check_kept(profiles: Iterable[str]) -> None:
-    """Raise StageError(InputMissing) if the served outputs that one of the profiles kept are not on the claim."""
-    for profile in profiles:
-        directory = layout.measurement_directory(profile)
-        read_result(directory, "profile", profile, ProfileResult)
-        if not layout.kept_outputs(profile).is_dir():
+def check_metrics_inputs(request: MetricsRequest) -> None:
+    """Raise StageError(InputMissing) if what metrics are computed of is not on the claim.
+
+    That is the user's files, the reference, and the served outputs that the candidates' profiles kept.
+    """
+    check_inputs(request)
+    read_reference(request.reference)
+    for each in request.candidates:
+        directory = layout.measurement_directory(each.profile)
+        read_result(directory, "profile", each.profile, ProfileResult)
+        if not layout.kept_outputs(each.profile).is_dir():
             message = f"{directory} on the repository claim holds no served outputs"
             raise StageError(Reason.INPUT_MISSING, message, final=False)
 

@@ -22,10 +22,11 @@ def has_batch_dimension(source: Path, path: str) -> bool:
 
     False also if the file does not tell or is no graph; whoever loads it then says what is wrong. Raises OSError.
     """
-    kind = _kind(source, path)
+    place = source / path
+    kind = _kind(source, place)
     if kind is not None and kind.format and SOURCE_FORMATS[kind.format].library:
         return True
-    first = [shape[0] if shape else None for shape in _shapes(source, path)]
+    first = [shape[0] if shape else None for shape in _shapes(place, kind)]
     names = {each for each in first if each and not axes.UNNAMED.fullmatch(each)}
     return bool(first) and None not in first and len(names) <= 1
 
@@ -35,21 +36,19 @@ def counts_length(source: Path, path: str) -> bool:
 
     Only a run can tell. Raises OSError.
     """
-    return any(axes.is_length([name or "" for name in shape]) for shape in _shapes(source, path))
-
-
-def _kind(source: Path, path: str) -> FileKind | None:
-    """Return the kind of what lies at the path; None if that is nothing below the source."""
     place = source / path
+    return any(axes.is_length([name or "" for name in shape]) for shape in _shapes(place, _kind(source, place)))
+
+
+def _kind(source: Path, place: Path) -> FileKind | None:
+    """Return the kind of what lies at a place; None if that is nothing below the source."""
     return kind_of(place) if place.exists() and place.resolve().is_relative_to(source.resolve()) else None
 
 
-def _shapes(source: Path, path: str) -> list[Axes]:
+def _shapes(place: Path, kind: FileKind | None) -> list[Axes]:
     """Return the shapes of all inputs and outputs; none if the file does not tell or is no graph."""
-    kind = _kind(source, path)
     if kind not in _SHAPES:
         return []
-    place = source / path
     try:
         with protobuf.opened(place / SAVED_MODEL if kind is FileKind.SAVED_MODEL else place) as message:
             return list(_SHAPES[kind](message))

@@ -183,6 +183,14 @@ def read(root: Path, name: str, kind: type[D], limit_bytes: int = LIMIT_BYTES) -
         raise unfit(root / name, error) from error
 
 
+def number(value: Any, digits: int) -> float | None:
+    """Return a value of a document with so many significant digits, of which 17 are all; None: it is no number."""
+    # A bool is an int to isinstance.
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(f"{value:.{digits}g}")
+
+
 def check_end(root: Path, stage: str) -> None:
     """Raise the StageError with which the work of a stage ended, if it did not succeed.
 

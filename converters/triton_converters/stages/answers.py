@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from triton_converters.claim_store.dump import Batch, read_batches, select
-from triton_converters.claim_store.replay import read_reference
+from triton_converters.claim_store.replay import published_source, read_reference
 from triton_converters.claim_store.served_outputs import read_outputs
 from triton_converters.contract import layout
 from triton_converters.contract.failure import StageError
@@ -16,7 +16,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature
 from triton_converters.convert import comparison
 from triton_converters.user import metrics
-from triton_converters.user.metrics import DataSet
+from triton_converters.user.metrics import DataSet, Values
 
 
 def judged_batches(request: MetricsRequest) -> tuple[list[Batch], frozenset[int]]:
@@ -59,6 +59,16 @@ def outside(
             raise TimeoutError(message)
         answered.append(replace(batch, outputs=answer(batch.inputs)))
     return answered
+
+
+def calculate(request: MetricsRequest, data: DataSet, precision: str, output_format: str) -> Values:
+    """Return the user's metrics by name. Raises what ``metrics.calculate`` raises."""
+    arguments: dict[str, int | str] = {
+        "precision": precision,
+        "output_format": output_format,
+        "batch_size": max(1, request.max_batch_size),
+    }
+    return metrics.calculate(published_source(request.source), request.metrics, arguments, data)
 
 
 def reason_of(error: Exception) -> str:

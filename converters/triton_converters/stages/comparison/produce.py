@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy
 
 from triton_converters.claim_store.dump import Array, Arrays, Batch, read_batches
-from triton_converters.claim_store.replay import published_source, read_reference
+from triton_converters.claim_store.replay import read_reference
 from triton_converters.claim_store.revision import model_file
 from triton_converters.contract import layout
 from triton_converters.contract.formats import has_runtime
@@ -64,9 +64,8 @@ class _Calculator:
         """``samples``: with any answers, which are not looked at."""
         self._request = request
         self._samples = samples
-        self._source = published_source(request.source)
 
-    def values(self, answers: _Answers, rows: Array) -> list[float]:
+    def values(self, of: _Answers, rows: Array) -> list[float]:
         """Return the metrics in the request's order; NaN: there is none.
 
         ``rows``: the numbers of the samples, from 0. Raises StageError, as ``metrics.calculate`` does.
@@ -74,15 +73,10 @@ class _Calculator:
         samples = self._samples
         # In arrays of their own, which the user's code may change.
         x, y_real, y_pred = (
-            {name: array[rows] for name, array in each.items()} for each in (samples.x, samples.y_real, answers.y_pred)
+            {name: array[rows] for name, array in each.items()} for each in (samples.x, samples.y_real, of.y_pred)
         )
-        arguments: dict[str, int | str] = {
-            "precision": answers.given.precision,
-            "output_format": answers.given.format,
-            "batch_size": max(1, self._request.max_batch_size),
-        }
         data = DataSet(samples.ids[rows], x, y_real, y_pred)
-        found = metrics.calculate(self._source, self._request.metrics, arguments, data)
+        found = answers.calculate(self._request, data, of.given.precision, of.given.format)
         return [found.get(name, math.nan) for name in self._request.required]
 
 

@@ -42,7 +42,7 @@ def collect(request: ComparisonRequest, found: AllCompared) -> ComparisonResult:
     """Return the figures as tables, without names."""
 
     def row(values: Mapping[str, Any], digits: int) -> tuple[float | None, ...]:
-        return tuple(_number(values.get(name), digits) for name in request.required)
+        return tuple(_finite(documents.number(values.get(name), digits)) for name in request.required)
 
     marks = tuple(
         MarkMetrics(
@@ -83,12 +83,8 @@ def _message(text: str) -> str:
     return shortened(printable(text), MESSAGE_BYTES)
 
 
-def _number(value: Any, digits: int) -> float | None:
-    """Return a number with so many significant digits; what is none is as good as not computed."""
-    # A bool is an int to isinstance.
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
-        return None
-    return float(f"{value:.{digits}g}")
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _positive(values: tuple[float | None, ...]) -> tuple[float | None, ...]:

@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-from triton_converters.claim_store.replay import check_inputs, check_kept, read_reference
+from triton_converters.claim_store.replay import check_metrics_inputs
 from triton_converters.contract.measurement_requests import MetricsRequest
 
 
 def run(request: MetricsRequest, incoming: Path) -> tuple[str, ...]:
     """Return the key, which is missing; raises StageError(InputMissing) if an input is not on the claim."""
-    check_inputs(request)
-    read_reference(request.reference)
-    check_kept(each.profile for each in request.candidates)
+    check_metrics_inputs(request)
     return (request.key,)

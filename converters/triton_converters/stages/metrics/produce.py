@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from triton_converters.claim_store.dump import Batch
-from triton_converters.claim_store.replay import published_source, read_reference
+from triton_converters.claim_store.replay import read_reference
 from triton_converters.claim_store.revision import model_file
 from triton_converters.claim_store.served_outputs import write_outputs
 from triton_converters.contract import layout
@@ -116,12 +116,8 @@ def _calculate(
 
 def _values(request: MetricsRequest, data: DataSet, candidate: KeptOutputs | None) -> Mapping[str, float | None]:
     """Return the metrics to keep by name; None: not finite."""
-    arguments: dict[str, int | str] = {
-        "precision": candidate.precision if candidate else FRAMEWORK_PRECISION,
-        "output_format": candidate.format if candidate else request.model_format,
-        "batch_size": max(1, request.max_batch_size),
-    }
-    values = metrics.calculate(published_source(request.source), request.metrics, arguments, data)
+    kind = (candidate.precision, candidate.format) if candidate else (FRAMEWORK_PRECISION, request.model_format)
+    values = answers.calculate(request, data, *kind)
     names = kept.names(values, request.required)
     if len(names) < len(values):
         said = f"{request.metrics.path}: {metrics.CLASS} returned {len(values)} metrics, of which {len(names)} are kept"

@@ -60,7 +60,7 @@ def collect(request: MetricsRequest, found: AllComputed) -> MetricsResult:
     names = kept.names({*chain(found.framework.values, *(each.values for each in found.candidates))}, request.required)
 
     def values(computed: Mapping[str, Any]) -> tuple[float | None, ...]:
-        return tuple(_value(computed.get(name), exact=name in request.required) for name in names)
+        return tuple(documents.number(computed.get(name), 17 if name in request.required else 7) for name in names)
 
     def candidate(asked: KeptOutputs, computed: Computed) -> CandidateMetrics:
         if computed.reason is None:
@@ -95,11 +95,3 @@ def _without(result: MetricsResult, index: int) -> MetricsResult:
         replace(each, values=cut(each.values), converted=cut(each.converted)) for each in result.candidates
     )
     return MetricsResult(cut(result.metrics), cut(result.framework), candidates)
-
-
-def _value(value: Any, exact: bool) -> float | None:
-    """Return a metric, unless it is ``exact`` with seven digits; what is no number is as good as not computed."""
-    # A bool is an int to isinstance.
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return None
-    return float(value) if exact else float(f"{value:.7g}")
