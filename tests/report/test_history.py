@@ -114,7 +114,7 @@ def judging(found: Subject, accuracy: list[dict[str, Any]], *bounded: str) -> Su
     return replace(found, status=status, spec=found.spec.model_copy(update={"accuracy": seen.spec.accuracy}))
 
 
-FELL = f"top1 0.258741; revision {BEFORE}, which served before, had 0.958042."
+FELL = f"top1 0.258741; revision {BEFORE}, which served before, had 0.958042 when it was measured."
 BACK = f"If the earlier one is better, serve it again: kubectl triton rollback digits {BEFORE} --namespace vision"
 
 

@@ -146,7 +146,8 @@ def test_a_ready_object_is_told_apart_from_the_revision_before_it() -> None:
     revision = Revision.of("1" * 16, "onnx-fp32", "digits", "digits-1", {}, told)
     data = {"history": History((State(("convert.1",), revision=revision),)).to_json()}
     results: dict[str, Any] = {"kind": "ConfigMap", "metadata": {"name": "digits-results"}, "data": data}
-    words = f"\naccuracy 0.98; revision {'1' * 16}, which served before, had 0.99.\nIf the earlier one is better"
+    served = f"revision {'1' * 16}, which served before, had 0.99 when it was measured."
+    words = f"\naccuracy 0.98; {served}\nIf the earlier one is better"
     status, text = watched([case("ready")], results=lambda: results)
     assert (status, words in text) == (Exit.OK, True)
 

@@ -96,7 +96,7 @@ def test_numbers_of_any_size_make_words(number: float) -> None:
         Difference("m", 0.9, number, 1.0, number, 1, 0),
     ):
         assert found.words(256).startswith("m ")
-        assert found.worse_words()
+        assert found.worse_words("the anchor", 256).startswith("m is ")
 
 
 RESULT = ComparisonResult(

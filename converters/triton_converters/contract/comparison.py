@@ -111,11 +111,13 @@ class Difference:
         noticed = f"a loss of {self.noticed:.2g} would have been noticed"
         return f"{self.metric} {now} ({', '.join(filter(None, (f'{before} before; {noticed}', takes)))})"
 
-    def worse_words(self) -> str:
-        """Return by how much the candidate is worse than it may be."""
+    def worse_words(self, mark: str, samples: int) -> str:
+        """Return by how much the candidate is worse than ``mark``, in whose words, and than it may be."""
+        now, before = telling((self.now, self.before), lambda now, before: now < before)
         tolerated = f" and {as_written(self.max_percent)} %" if self.max_percent else ""
-        allowed = f"{self.bound:.3g} is allowed ({REFUSED_ERRORS} standard errors{tolerated})"
-        return f"that is worse by {self.loss:.3g}, and {allowed}"
+        chance = f"{REFUSED_ERRORS} standard errors of {samples:,} samples"
+        loss = f"worse by {self.loss:.3g}, and {self.bound:.3g} is allowed ({chance}{tolerated})"
+        return f"{self.metric} is {now}, and that of {mark}, {before}: {loss}"
 
 
 @dataclass(frozen=True)

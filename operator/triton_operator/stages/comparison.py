@@ -115,18 +115,19 @@ def _has_served(context: Context, attempt: Attempt) -> bool:
 
 
 def _worse_words(context: Context, compared: MarkComparison) -> str:
-    words = (f"{each.words(compared.samples)}: {each.worse_words()}" for each in compared.worse)
-    return f"of {compared.samples} samples, compared with {_mark_name(context, compared.revision)}: {', '.join(words)}"
+    mark = _mark_name(context, compared.revision)
+    return "; ".join(each.worse_words(mark, compared.samples) for each in compared.worse)
 
 
 def _mark_name(context: Context, key: str) -> str:
-    """Return what a message calls an earlier revision: its key and, where it is known, since when it is measured."""
+    """Return what a message calls an earlier revision: its key and, where it is known, when it was measured."""
     history = context.observed.history
     states = (each.revision for each in history.states)
     revision = next((each for each in states if each is not None and each.key == key), None)
     since = f" of {revision.measured_at}" if revision is not None and revision.measured_at else ""
     is_anchor = revision is not None and history.anchor is not None and revision == history.anchor.revision
-    return f"{'the anchor, ' if is_anchor else ''}revision {key}{since}"
+    role = "the anchor, " if is_anchor else "what serves, " if key == context.active_revision else ""
+    return f"{role}revision {key}{since}"
 
 
 def told(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Iterator[str]:

@@ -57,7 +57,10 @@ def figures_before(subject: Subject) -> list[str]:
     name, before = next(((name, each) for name, each in revisions if each != active), ("", None))
     earlier = one_line(before.metrics) if before is not None else {}
     changed = [metric for metric, value in metrics.items() if earlier.get(metric, value) != value]
-    lines = [f"{each} {metrics[each]}; revision {name}, which served before, had {earlier[each]}." for each in changed]
+    lines = [
+        f"{each} {metrics[each]}; revision {name}, which served before, had {earlier[each]} when it was measured."
+        for each in changed
+    ]
     is_asked = not subject.spec.rollout.revision and not _unsettled_change(subject)
     is_kept = before is not None and before.key not in subject.damaged
     if changed and is_asked and is_kept and not subject.is_local:
