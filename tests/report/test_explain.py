@@ -298,7 +298,12 @@ def test_several_objectives_are_what_pareto_optimal_is_said_to_be_about() -> Non
         ),
         (
             "newer-files-are-worse",
-            ["WorseThanBefore", "a loss of ", "kubectl triton approve digits ", "to do: What served before goes on."],
+            [
+                "WorseThanBefore",
+                " is worse than ",
+                "kubectl triton approve digits ",
+                "to do: What served before goes on.",
+            ],
         ),
         ("search-failed", ["ts-trace-fp32: Failed, 0 measurements", "best: max batch 8, 3 instances"]),
     ],

@@ -128,14 +128,14 @@ def test_a_night_serves_or_is_refused(values: Values, refused: str) -> None:
         assert (reason, cluster.condition("Ready")["status"]) == ("Verified", "True")
         assert active(cluster) != before
         assert f"onnx-fp32 compared with the anchor, revision {before} of 2026-" in verified["message"]
-        assert "would have been noticed, one of 2 % takes " in verified["message"]
+        assert "is noticed 95 times in 100 on 256 samples; one of 2 %, on " in verified["message"]
         return
     assert (reason, verified["status"]) == ("WorseThanBefore", "False")
     assert active(cluster) == before, "what serves goes on"
     assert cluster.condition("Available")["status"] == "True"
     candidate = cluster.candidate("onnx-fp32")
     assert (candidate["state"], candidate["reason"]) == ("Failed", "WorseThanBefore")
-    assert candidate["message"].startswith(f"{refused} is {values[refused == 'loss']}, and that of the anchor, ")
+    assert candidate["message"].startswith(f"{refused} {values[refused == 'loss']} is worse than ")
     assert f"revision {before} of 2026-" in candidate["message"]
     assert f"kubectl triton approve digits {candidate['revision']} --namespace vision" in candidate["message"]
     told = {each["metric"]: (float(each["value"]), each["previous"]) for each in candidate["metrics"]}
@@ -152,10 +152,7 @@ def test_a_night_that_is_refused_says_so_where_a_newer_version_is_looked_for() -
     assert cluster.condition("Ready")["status"] == "True"
     up_to_date = cluster.condition("UpToDate")
     assert (up_to_date["status"], up_to_date["reason"]) == ("False", "WorseThanBefore")
-    assert (
-        "no candidate is as good as before: onnx-fp32: accuracy is 0.5, and that of the anchor, "
-        in up_to_date["message"]
-    )
+    assert "worse than before: onnx-fp32: accuracy 0.5 is worse than " in up_to_date["message"]
 
 
 def test_after_a_promotion_and_on_the_way_back_nothing_is_compared_again() -> None:
@@ -279,7 +276,10 @@ def test_fewer_samples_notice_less_and_say_so() -> None:
     cluster, models = nightly()
     models.error = 0.03
     assert night(cluster, models, 2, (0.84, 0.1)) == "Verified"
-    assert "a loss of 0.12 would have been noticed, one of 2 % takes 19," in cluster.condition("Verified")["message"]
+    assert (
+        "a loss of 0.12 is noticed 95 times in 100 on 256 samples; one of 2 %, on 19,"
+        in cluster.condition("Verified")["message"]
+    )
 
 
 def test_a_metric_whose_best_is_small_has_a_small_tolerance() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from triton_converters.contract.accuracy import Accuracy, Threshold
 from triton_converters.contract.comparison_result import ComparisonResult
-from triton_converters.contract.figures import as_written, telling
+from triton_converters.contract.figures import telling
 
 REFUSED_ERRORS = 2.33
 """Standard errors by which a candidate has to be worse: of 100 that are as good as the mark, one is refused (the 99th
@@ -104,20 +104,18 @@ class Difference:
         return math.ceil(needed) if math.isfinite(needed) else 0
 
     def words(self, samples: int) -> str:
-        """Return both values and what would have been noticed: "accuracy 0.97 (0.96 before; ...)"."""
+        """Return both values and what is noticed: "accuracy 0.97 (0.96 before; ...)"."""
         now, before = telling((self.now, self.before), lambda now, before: now < before)
         needed = self.samples_asked(samples)
-        takes = f"one of {ASKED_PERCENT} % takes {needed:,} samples" if needed > samples else ""
-        noticed = f"a loss of {self.noticed:.2g} would have been noticed"
-        return f"{self.metric} {now} ({', '.join(filter(None, (f'{before} before; {noticed}', takes)))})"
+        takes = f"one of {ASKED_PERCENT} %, on {needed:,}" if needed > samples else ""
+        noticed = f"a loss of {self.noticed:.2g} is noticed 95 times in 100 on {samples:,} samples"
+        return f"{self.metric} {now} ({'; '.join(filter(None, (f'{before} before', noticed, takes)))})"
 
     def worse_words(self, mark: str, samples: int) -> str:
         """Return by how much the candidate is worse than ``mark``, in whose words, and than it may be."""
         now, before = telling((self.now, self.before), lambda now, before: now < before)
-        tolerated = f" and {as_written(self.max_percent)} %" if self.max_percent else ""
-        chance = f"{REFUSED_ERRORS} standard errors of {samples:,} samples"
-        loss = f"worse by {self.loss:.3g}, and {self.bound:.3g} is allowed ({chance}{tolerated})"
-        return f"{self.metric} is {now}, and that of {mark}, {before}: {loss}"
+        allowed = f"{self.bound:.3g} is allowed on {samples:,} samples"
+        return f"{self.metric} {now} is worse than {before} of {mark} by {self.loss:.3g}, and {allowed}"
 
 
 @dataclass(frozen=True)

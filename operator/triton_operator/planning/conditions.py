@@ -63,7 +63,10 @@ class Outline:
 def outline_of(context: Context, progress: Progress) -> Outline:
     """Return what the conditions are made of."""
     known = {condition.type: condition for condition in progress.conditions}
-    stages = [_unknown_while_undecided(known.get(kind) or _unreached_stage(context, kind)) for kind in STAGES]
+    unreached = "an earlier stage failed" if progress.stalled else "an earlier stage has to finish first"
+    stages = [
+        _unknown_while_undecided(known.get(kind) or _unreached_stage(context, kind, unreached)) for kind in STAGES
+    ]
     is_available = bool(_available_statement(stages).status)
     facts = SummaryFacts(
         complete=progress.is_complete and is_available,
@@ -99,10 +102,10 @@ def _unknown_while_undecided(condition: Statement) -> Statement:
     )
 
 
-def _unreached_stage(context: Context, kind: ConditionType) -> Statement:
+def _unreached_stage(context: Context, kind: ConditionType, message: str) -> Statement:
     if kind == "Available" and context.active_server is not None:
         return active_availability(context)
-    return Statement(kind, None, Reason.WAITING, "an earlier stage has to finish first")
+    return Statement(kind, None, Reason.WAITING, message)
 
 
 def _notices(context: Context, progress: Progress, new_images: Images | None) -> Iterator[Statement]:

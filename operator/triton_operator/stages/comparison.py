@@ -105,7 +105,7 @@ def _judged(context: Context, attempt: Attempt, result: ComparisonResult) -> Att
     if approved is not None and approved in (attempt.key, *attempt.replaces):
         return attempt.in_state("Passed", Trouble(Reason.PASSED, f"approved although {worse}"))
     accept = f"kubectl triton approve {context.name} {attempt.key} --namespace {context.namespace}"
-    message = f"{worse}; improve the model, or, to serve it all the same, type: {accept}"
+    message = f"{worse}; improve the model, or serve it all the same, in place of the active one: {accept}"
     return attempt.in_state("Failed", Trouble(Reason.WORSE_THAN_BEFORE, message))
 
 

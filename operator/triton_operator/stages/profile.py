@@ -194,7 +194,7 @@ def _failed_condition(attempts: Sequence[Attempt]) -> Statement:
     if worse := [each for each in attempts if each.reason is Reason.WORSE_THAN_BEFORE]:
         first, *others = worse
         too = f"; worse too: {', '.join(each.name for each in others)}" if others else ""
-        message = f"no candidate is as good as before: {first.name}: {first.message}{too}"
+        message = f"worse than before: {first.name}: {first.message}{too}"
         return Statement("Verified", False, Reason.WORSE_THAN_BEFORE, message)
     reasons = "; ".join(f"{each.name}: {each.reason}: {shortened(each.message, 300)}" for each in attempts)
     return Statement("Verified", False, Reason.ALL_CANDIDATES_FAILED, f"no candidate passed the gates: {reasons}")
