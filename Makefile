@@ -34,7 +34,7 @@ lock: ## Resolve the dependencies of pyproject.toml and of the images again
 	  -c requirements/dev.txt -o requirements/plugin-archive.txt
 	$(LOCK_IMAGE) --extra converters --extra sources pyproject.toml images/converter/requirements.in -o requirements/image-converter.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra trees pyproject.toml -c requirements/image-converter.txt \
-	  -o requirements/image-converter-trees.txt --no-emit-package numpy
+	  -o requirements/image-converter-trees.txt --no-emit-package numpy --no-emit-package packaging --excludes <(echo onnx)
 	$(LOCK_IMAGE) --no-deps images/tritonserver-cpu/requirements.in -c requirements/image-converter.txt \
 	  -o requirements/image-tritonserver-cpu.txt
 	$(LOCK_IMAGE) --extra converters pyproject.toml images/converter-tensorflow/requirements.in \

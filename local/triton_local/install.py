@@ -110,7 +110,7 @@ class Installation:
         return self._of_converters(own, **places)
 
     def _of_trees(self) -> Image:
-        """The converter with XGBoost and LightGBM, which the image of a cluster has in one."""
+        """The converter with XGBoost, LightGBM and scikit-learn, which the image of a cluster has in one."""
         base = self._converter("base")
         own = Mount(self._part("trees") / "packages", LIBRARIES, read_only=True)
         path = f"{CONVERTERS}:{LIBRARIES}"
@@ -237,7 +237,7 @@ def _trees(folder: Path, interpreter: Python) -> None:
 PARTS: dict[str, tuple[str, Callable[[Path, Python], None]]] = {
     "base": ("the converters' packages, tritonserver and perf_analyzer (500 MB)", _base),
     "tensorflow": ("TensorFlow and its converters (2 GB)", _tensorflow),
-    "trees": ("XGBoost and LightGBM (160 MB)", _trees),
+    "trees": ("XGBoost, LightGBM and scikit-learn (220 MB)", _trees),
 }
 """What each part is, and how it is made in an empty folder."""
 

@@ -50,8 +50,8 @@ class Settings:
     """CONVERTER_GPU_IMAGE: the image of the containers that run user code in objects with a GPU; empty: the one for
     CPUs, which has no TensorRT."""
     converter_trees_image: str = ""
-    """CONVERTER_TREES_IMAGE: the image of the Jobs that run XGBoost or LightGBM, where it is not the one for CPUs; no
-    chart sets it. Empty: it is."""
+    """CONVERTER_TREES_IMAGE: the image of the Jobs that run XGBoost, LightGBM or scikit-learn, where it is not the
+    one for CPUs; no chart sets it. Empty: it is."""
     instance_group_kind: InstanceGroupKind = "Gpu"
     """INSTANCE_GROUP_KIND. ``Gpu``: KIND_GPU if a spec asks for a GPU. ``Auto``: KIND_AUTO, for clusters whose GPU
     resource has no GPU behind it, where KIND_GPU would fail to load."""

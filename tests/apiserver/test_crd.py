@@ -217,7 +217,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no dataloader for code": (
         {"spec.dataloader": ..., "spec.metrics": ..., "spec.accuracy": ...},
-        "inputs can be generated only for a single model of format onnx, xgboost, lightgbm, tf-savedmodel or"
+        "inputs can be generated only for a single model of format onnx, xgboost, lightgbm, sklearn, tf-savedmodel or"
         " triton-repository",
     ),
     "metrics without a dataloader": (

@@ -54,6 +54,7 @@ TORCHSCRIPT = archive("net/data.pkl", "net/constants.pkl", "net/code/__torch__/n
 SAFETENSORS = (2).to_bytes(8, "little") + b"{}"
 
 XGBOOST = b'{"learner":{"attributes":{}}}'
+SKOPS = archive("schema.json", "140123456789.npy")
 LIGHTGBM = b"tree\nversion=v4\nnum_class=1\n"
 
 SERVED: Mapping[str, tuple[Files, str, str]] = {
@@ -65,6 +66,7 @@ SERVED: Mapping[str, tuple[Files, str, str]] = {
     "XGBoost as JSON": ({"m.json": XGBOOST, "settings.json": b"{}"}, "m.json", "xgboost"),
     "XGBoost as UBJSON": ({"m.ubj": b"{L" + bytes(7) + b"\x07learner{L"}, "m.ubj", "xgboost"),
     "LightGBM": ({"m.txt": LIGHTGBM, "readme.txt": b"Read me."}, "m.txt", "lightgbm"),
+    "scikit-learn by skops": ({"m.skops": SKOPS}, "m.skops", "sklearn"),
     "a model of a Triton repository": ({"m/config.pbtxt": b"", "m/1/model.onnx": GRAPH}, "m", "onnx"),
 }
 """The files, the path that the spec names, and the format that is found."""
@@ -90,8 +92,8 @@ REFUSED: Mapping[str, tuple[Files, str, str]] = {
     ),
     "XGBoost before 2": ({"m.model": b"binf" + bytes(20)}, "OLD_XGBOOST", "model.save_model('model.json')"),
     "CatBoost": ({"m.cbm": b"CBM1" + bytes(20)}, "CATBOOST", "format='onnx'"),
-    "a scikit-learn pickle": ({"m.pkl": PICKLED}, "PICKLED_MODEL", "skl2onnx"),
-    "joblib, compressed": ({"m.joblib": zlib.compress(PICKLED)}, "PICKLED_MODEL", "skl2onnx"),
+    "a scikit-learn pickle": ({"m.pkl": PICKLED}, "PICKLED_MODEL", "skops.io.dump"),
+    "joblib, compressed": ({"m.joblib": zlib.compress(PICKLED)}, "PICKLED_MODEL", "skops.io.dump"),
     "another pickle": ({"m.pkl": pickle.dumps({"weight": [1.0]})}, "PICKLE", "load it in a Python file"),
     "a PyTorch checkpoint": ({"m.pth": STATE_DICT}, "STATE_DICT", "format: pyt, entrypoint: model.py"),
     "a PyTorch checkpoint before 1.6": (

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto
 
 from tests.converters.onnx_models import Graph, transformer
-from tests.converters.pushed import LIGHTGBM, XGBOOST
+from tests.converters.pushed import LIGHTGBM, SKOPS, XGBOOST
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
@@ -51,6 +51,7 @@ FILES: dict[str, tuple[bytes, FileKind | None]] = {
     "empty": (b"", FileKind.EMPTY),
     "text": (b"Read me.\n", None),
     "XGBoost": (XGBOOST, FileKind.XGBOOST),
+    "skops": (SKOPS, FileKind.SKOPS),
     "LightGBM": (LIGHTGBM, FileKind.LIGHTGBM),
     "another archive": (archive("a.txt"), FileKind.ARCHIVE),
     "a broken archive": (b"PK\x03\x04" + bytes(64), FileKind.CUT_ARCHIVE),

@@ -79,6 +79,11 @@ def _lightgbm(folder: Path) -> None:
     write(folder, {"model.txt": "tree\nversion=v4\n", "readme.txt": "Read me."})
 
 
+def _sklearn(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "model.skops", "w") as file:
+        file.writestr("schema.json", "{}")
+
+
 FOLDERS: dict[str, Callable[[Path], None]] = {
     "pyt": _pyt,
     "tf-keras": _keras,
@@ -88,6 +93,7 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
     "ts-script": _torchscript,
     "xgboost": _xgboost,
     "lightgbm": _lightgbm,
+    "sklearn": _sklearn,
     "triton-repository": _repository,
 }
 """By the source format that is told."""

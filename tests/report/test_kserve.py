@@ -22,7 +22,7 @@ PAGE = Path(__file__).parents[2] / "docs/from-kserve.md"
 GIVEN = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.yaml"))}
 SILENT = {"modelFormat", "protocolVersion"}
 """Fields of a model that may say nothing new: the file's own format, and the protocol that Triton speaks anyway."""
-KINDS = ("model", "triton", "onnx", "tensorflow", "pytorch")
+KINDS = ("model", "triton", "onnx", "tensorflow", "pytorch", "xgboost", "lightgbm")
 
 
 def service(name: str) -> Body:
@@ -244,7 +244,8 @@ def test_words_of_a_stranger_stay_in_their_comment() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"predictor": {"sklearn": {"storageUri": "gs://a/b"}}}, "a model of format sklearn"),
+        ({"predictor": {"sklearn": {"storageUri": "gs://a/b"}}}, "skops.io.dump"),
+        ({"predictor": {"model": {"modelFormat": {"name": "sklearn"}}}}, "skops.io.dump"),
         ({"predictor": {"model": {"modelFormat": {"name": "tensorrt"}}}}, "a model of format tensorrt"),
         ({"predictor": {"model": {}}}, r"a model of format \(none\)"),
         ({"predictor": {"containers": [{"name": "kserve-container"}]}}, "runs a container of its user"),
@@ -255,6 +256,21 @@ def test_words_of_a_stranger_stay_in_their_comment() -> None:
 def test_what_the_operator_cannot_serve_is_refused_with_the_reason(change: Body, words: str) -> None:
     with pytest.raises(FolderError, match=words):
         written({**service("hub"), "spec": change})
+
+
+@pytest.mark.parametrize(
+    ("predictor", "path"),
+    [
+        ({"xgboost": {"storageUri": "gs://models/churn/model.bst"}}, "model.bst"),
+        ({"model": {"modelFormat": {"name": "xgboost"}, "storageUri": "s3://models/churn"}}, "TODO"),
+        ({"lightgbm": {"storageUri": "gs://models/churn/model.txt"}}, "model.txt"),
+    ],
+)
+def test_a_model_of_trees_becomes_an_object(predictor: Body, path: str) -> None:
+    found, text = written({**service("hub"), "spec": {"predictor": predictor}})
+    assert found["spec"]["models"][0]["path"] == path
+    assert "dataloader" not in found["spec"]
+    assert ("(--model PATH)" in text) == (path == "TODO")
 
 
 def test_only_the_one_inference_service_of_a_file_is_read() -> None:

@@ -169,7 +169,7 @@ def test_a_uri_needs_no_file_of_this_machine(
         (["hf://acme/ocr.onnx"], "--model PATH"),
         (
             ["s3://models/ocr", "--model", "saved"],
-            "choose --format lightgbm or --format onnx or --format tf-savedmodel or",
+            "choose --format lightgbm or --format onnx or --format sklearn or --format tf-savedmodel or",
         ),
         (["s3://models/ocr", "--model", "net.pt", "--format", "ts-script"], "download the files"),
         (["ftp://models/net.onnx"], "the URI must be one of pvc://CLAIM/PATH"),

@@ -91,8 +91,8 @@ def test_a_failure_of_the_source_says_what_is_missing_and_ends_with_an_edit() ->
         (
             SMALLEST | {"models": [a_file("net.pt")]},
             "InvalidSpec",
-            "inputs can be generated only for a single model of format onnx, xgboost, lightgbm, tf-savedmodel or"
-            " triton-repository,"
+            "inputs can be generated only for a single model of format onnx, xgboost, lightgbm, sklearn,"
+            " tf-savedmodel or triton-repository,"
             " which declares them: set spec.dataloader; found is ts-script",
         ),
         (

@@ -48,6 +48,7 @@ def given_spec(source: str, fields: dict[str, Any]) -> tuple[Any, Any]:
         ("tf-keras", "team/server:1", {}, ["onnx-fp32"]),
         ("tf-savedmodel", WITH_TENSORFLOW, {}, ["onnx-fp32", "tf-savedmodel-fp32"]),
         ("xgboost", CPU, {}, ["onnx-fp32"]),
+        ("sklearn", CPU, {}, ["onnx-fp32"]),
         ("lightgbm", NVIDIA, {"gpu": H100, "conversion": OWN_IMAGE}, ["onnx-fp32"]),
         ("onnx", NVIDIA, {"gpu": {}}, ["onnx-fp32", "onnx-fp16"]),
         ("onnx", NVIDIA, {"gpu": H100}, ["onnx-fp32", "onnx-trt-fp16", "onnx-fp16"]),

@@ -64,7 +64,7 @@ class SourceFormat:
     converted in float32, with casts inside for fp16."""
 
     library: str = ""
-    """Name of the library that grew such a file of trees and answers as its reference; empty: the file holds none."""
+    """Name of the library that trained such a model of a table, and answers as its reference; empty: it is another."""
 
     @property
     def is_own_reference(self) -> bool:
@@ -122,6 +122,7 @@ _ONNX = {
     "trt": "triton_converters.convert.trt",
 }
 _TREES = {"onnx": "triton_converters.convert.trees_onnx"}
+_SKLEARN = {"onnx": "triton_converters.convert.sklearn_onnx"}
 
 _TORCHSCRIPT_SUFFIXES = (".pt", ".pth", ".ts", ".torchscript")
 _BY_ORDER = "INPUT__0, INPUT__1, ... in the order of forward's parameters, and OUTPUT__0, ... of what it returns"
@@ -191,6 +192,18 @@ SOURCE_FORMATS: Mapping[str, SourceFormat] = {
         suffixes=(".txt",),
         tensors=_OF_A_TABLE,
         library="LightGBM",
+    ),
+    "sklearn": SourceFormat(
+        "triton_converters.load.sklearn_pipeline",
+        CONVERTER,
+        is_file=True,
+        converters=_SKLEARN,
+        tried=("onnx",),
+        declares=True,
+        kind="a model of scikit-learn, saved by skops",
+        suffixes=(".skops",),
+        tensors="features, with a column for each feature, or one of each column if some hold words; and prediction",
+        library="scikit-learn",
     ),
     "tf-keras": SourceFormat(
         "triton_converters.load.tf_keras",

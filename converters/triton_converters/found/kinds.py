@@ -35,9 +35,6 @@ class Described:
 
 
 _CONVERT = "convert it to ONNX with"
-_COMPARE = (
-    ", and compare that graph with predict of the model's own library: the conversion may be wrong without a word"
-)
 _OTHER_LIBRARY = "no backend of Triton that the operator serves reads it: give"
 
 
@@ -83,15 +80,19 @@ class FileKind(Enum):
     PICKLED_MODEL = Described(
         "a pickled model of scikit-learn, XGBoost, LightGBM or CatBoost",
         signs.is_pickled_model,
-        "save XGBoost's as JSON (model.save_model('model.json')) and LightGBM's as text"
-        f" (model.booster_.save_model('model.txt')); of scikit-learn, {_CONVERT} skl2onnx.to_onnx, with"
-        f' options={{"zipmap": False}}{_COMPARE}',
+        "save scikit-learn's with skops (skops.io.dump(model, 'model.skops')), XGBoost's as JSON"
+        " (model.save_model('model.json')) and LightGBM's as text (model.booster_.save_model('model.txt'))",
     )
     PICKLE = Described(
         "a pickle of Python objects",
         signs.is_pickle,
         "load it in a Python file with get_model, format pyt, if it holds a PyTorch module or its weights; convert"
         " models of other packages to ONNX",
+    )
+    SKOPS = Described(
+        SHOWN["sklearn"],
+        signs.is_skops,
+        format="sklearn",
     )
     DATA = Described(
         "a file with data and no model (NumPy, Parquet, Arrow, PNG or JPEG)",

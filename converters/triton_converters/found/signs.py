@@ -81,6 +81,11 @@ def is_pickled_model(content: Content) -> bool:
     return is_pickle(content) and any(each in content.head for each in PICKLED)
 
 
+def is_skops(content: Content) -> bool:
+    """Whether an archive holds the file in which skops names types."""
+    return "schema.json" in content.names
+
+
 def is_data(content: Content) -> bool:
     """Whether a file holds arrays, a table or a picture."""
     names = {name for name in content.names if name}

@@ -21,7 +21,7 @@ NAME = "running"
 MOST_BYTES = 4096
 """Longest content of that file: a path's."""
 _NOTE = re.compile(
-    r"(?:((?:lightgbm|onnxruntime|tensorflow|torch|xgboost) [\w.+-]{1,40}) (opened|ran) )?(.+)", re.DOTALL
+    r"(?:((?:lightgbm|onnxruntime|scikit-learn|tensorflow|torch|xgboost) [\w.+-]{1,40}) (opened|ran) )?(.+)", re.DOTALL
 )
 _stack: list[str] = [""]
 

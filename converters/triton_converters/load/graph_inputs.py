@@ -85,8 +85,8 @@ class KnowsRows(Protocol):
     """A Framework that knows which rows of a table show what it has learned."""
 
     @property
-    def leaves(self) -> tuple[int, int]:
-        """How many leaves the rows have reached that were asked so far, and how many there are."""
+    def leaves(self) -> tuple[int, int] | None:
+        """How many leaves the rows have reached that were asked so far, and how many there are; None: no trees."""
 
     def rows(self, count: int, random: numpy.random.Generator) -> Arrays:
         """Return inputs of so many samples that reach as many leaves as they can."""

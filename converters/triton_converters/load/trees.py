@@ -66,8 +66,7 @@ class TreesFramework:
     @property
     def leaves(self) -> tuple[int, int]:
         """How many leaves the rows have reached that were asked so far, and how many there are."""
-        leaves = numpy.unique(self.forest.adding)
-        return int(self.reached[leaves].sum()), len(leaves)
+        return reached(self.forest, self.reached)
 
     def rows(self, count: int, random: numpy.random.Generator) -> Arrays:
         """Return inputs of so many samples that reach as many leaves as they can."""
@@ -83,9 +82,7 @@ class TreesFramework:
             with current.running(self.path, f"{self.runtime} ran"):
                 answers = self.predict(given)
         except Exception as error:
-            raise StageError(
-                Reason.FRAMEWORK_FAILED, f"{self.path} failed in {self.runtime}: {_line(error)}"
-            ) from error
+            raise StageError(Reason.FRAMEWORK_FAILED, f"{self.path} failed in {self.runtime}: {line(error)}") from error
         self.reached[self.forest.leaves(given)] = True
         return {OUTPUT: answers.reshape(len(given), -1).astype(numpy.float32)}
 
@@ -107,20 +104,25 @@ def load(source: Path, path: str, library: TreeLibrary) -> TreesFramework:
     except UnsupportedError as error:
         raise StageError(Reason.CONVERSION_UNSUPPORTED, f"{path} {error}") from error
     runtime = library.runtime()
-    if words := _fault(library.open, file, forest):
+    if words := fault(_try, library.open, file, numpy.zeros((1, forest.features), forest.type)):
         raise StageError(Reason.CHECKPOINT_INVALID, f"{path}: {runtime} {words} as it opened the file; save it anew")
     try:
         with current.running(path, f"{runtime} opened"):
             predict = library.open(content)
     except Exception as error:
-        raise StageError(Reason.CHECKPOINT_INVALID, f"{runtime} does not open {path}: {_line(error)}") from error
+        raise StageError(Reason.CHECKPOINT_INVALID, f"{runtime} does not open {path}: {line(error)}") from error
     return TreesFramework(predict, runtime, forest, source, path, numpy.zeros(len(forest.left), bool))
 
 
-def _fault(opened: Callable[[bytes], Predict], file: Path, forest: Forest) -> str:
-    """Return how the library ends on a file, in words; empty: it answers, or says itself what is wrong."""
-    row = numpy.zeros((1, forest.features), forest.type)
-    trial = multiprocessing.get_context("spawn").Process(target=_try, args=(opened, file, row))
+def reached(forest: Forest, nodes: Array) -> tuple[int, int]:
+    """Return how many of the leaves are among the nodes that rows have reached, [nodes], and how many there are."""
+    leaves = numpy.unique(forest.adding)
+    return int(nodes[leaves].sum()), len(leaves)
+
+
+def fault(task: Callable[..., object], *arguments: object) -> str:
+    """Return how a task ends in a process of its own, in words; empty: it returned, or raised."""
+    trial = multiprocessing.get_context("spawn").Process(target=task, args=arguments)
     trial.start()
     trial.join(TRIAL_SECONDS)
     if trial.exitcode is None:
@@ -134,7 +136,7 @@ def _try(opened: Callable[[bytes], Predict], file: Path, row: Array) -> None:
     opened(file.read_bytes())(row)
 
 
-def _line(error: Exception) -> str:
+def line(error: Exception) -> str:
     """Return the first line of what a library says, without the stack that XGBoost adds."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [each.strip() for each in str(error).splitlines() if each.strip()]
     return lines[0][:500] if lines else type(error).__name__

@@ -18,7 +18,7 @@ MARGIN = 0.1
 
 
 @dataclass
-class _Reach:
+class Reach:
     """The values of one column that lead to a leaf."""
 
     low: float = -numpy.inf
@@ -36,13 +36,13 @@ def rows(forest: Forest, count: int, random: numpy.random.Generator) -> Array:
     """
     columns = _columns(forest)
     reached = numpy.zeros(len(forest.left), bool)
-    parents = _parents(forest)
+    ways = parents(forest)
     made: list[Array] = []
     for leaf in numpy.unique(forest.adding).tolist():
         if len(made) >= count * SHARE_OF_LEAVES:
             break
         if not reached[leaf]:
-            row = _row(columns, _reach(forest, parents, leaf, random), random)
+            row = _row(columns, reach(forest, ways, leaf, random), random)
             reached[forest.leaves(row[None])] = True
             made.append(row)
     while len(made) < count:
@@ -66,16 +66,16 @@ def _columns(forest: Forest) -> list["_Column"]:
     return [_Column(numpy.unique(own), is_whole, forest.type) for own, is_whole in zip(cuts, whole, strict=True)]
 
 
-def _row(columns: list["_Column"], reach: Mapping[int, _Reach], random: numpy.random.Generator) -> Array:
+def _row(columns: list["_Column"], reach: Mapping[int, Reach], random: numpy.random.Generator) -> Array:
     """Return a row that lies in what ``reach`` has of columns, and anywhere in the others."""
-    anywhere = _Reach()
+    anywhere = Reach()
     return numpy.array(
         [column.between(reach.get(feature, anywhere), random) for feature, column in enumerate(columns)],
         columns[0].type,
     )
 
 
-def _parents(forest: Forest) -> dict[int, list[tuple[int, bool]]]:
+def parents(forest: Forest) -> dict[int, list[tuple[int, bool]]]:
     """Return the nodes that lead to each node, and whether it is their left child."""
     found: dict[int, list[tuple[int, bool]]] = {}
     for children, is_left in ((forest.left, True), (forest.right, False)):
@@ -85,22 +85,21 @@ def _parents(forest: Forest) -> dict[int, list[tuple[int, bool]]]:
     return found
 
 
-def _reach(
-    forest: Forest, parents: Mapping[int, list[tuple[int, bool]]], leaf: int, random: numpy.random.Generator
-) -> dict[int, _Reach]:
-    """Return the values of columns that lead to a leaf, by one of its ways."""
-    found: dict[int, _Reach] = {}
+def reach(
+    forest: Forest, ways: Mapping[int, list[tuple[int, bool]]], leaf: int, random: numpy.random.Generator
+) -> dict[int, Reach]:
+    """Return the values of columns that lead to a leaf, by one of its ways; ``ways``: what ``parents`` returns."""
+    found: dict[int, Reach] = {}
     node = leaf
-    while node in parents:
-        ways = parents[node]
-        node, is_left = ways[int(random.integers(len(ways)))]
-        reach = found.setdefault(int(forest.feature[node]), _Reach())
+    while node in ways:
+        node, is_left = ways[node][int(random.integers(len(ways[node])))]
+        span = found.setdefault(int(forest.feature[node]), Reach())
         bound = float(forest.bound[node])
         if is_left:
-            reach.high = min(reach.high, bound)
+            span.high = min(span.high, bound)
         else:
-            reach.low = max(reach.low, bound)
-        reach.missing &= bool(forest.missing_left[node]) == is_left
+            span.low = max(span.low, bound)
+        span.missing &= bool(forest.missing_left[node]) == is_left
     return found
 
 
@@ -112,7 +111,7 @@ class _Column:
         self._is_whole = is_whole
         self.type = numpy.dtype(kind).type
 
-    def between(self, reach: _Reach, random: numpy.random.Generator) -> float:
+    def between(self, reach: Reach, random: numpy.random.Generator) -> float:
         """Return a number in the middle of a gap, or NaN if no number reaches; of categories a whole number."""
         low = max(reach.low, 0.0) if self._is_whole else reach.low
         # Each gap lies below the cut of its number.
@@ -130,7 +129,7 @@ class _Column:
     def at_threshold(self, random: numpy.random.Generator) -> float:
         """Return a threshold, or the next number below one."""
         if not len(self._cuts) or self._is_whole:
-            return self.between(_Reach(), random)
+            return self.between(Reach(), random)
         cut = self.type(random.choice(self._cuts))
         return float(cut if random.random() < 0.5 else numpy.nextafter(cut, self.type(-numpy.inf)))
 

@@ -47,6 +47,7 @@ SourceFormat = Literal[
     "ts-script",
     "xgboost",
     "lightgbm",
+    "sklearn",
     "triton-repository",
     "hps",
     "triton-python",
@@ -84,7 +85,8 @@ class ModelConfiguration(ApiType):
     )
     max_batch_size: Annotated[int, Field(ge=0, le=65536)] | None = None
     """Maximum number of samples in a batch; 0 means no batch dimension. Default: for a single model of format `onnx`,
-    `tf-savedmodel`, `xgboost` or `lightgbm`, what its graph and run show (`status.resolved`); for all others 1."""
+    `tf-savedmodel`, `xgboost`, `lightgbm` or `sklearn`, what its graph and run show (`status.resolved`); for all
+    others 1."""
     instances: Annotated[int, Field(ge=1, le=64)] = 1
     """Number of model instances on each GPU, or on the CPU if there is none. Default: 1."""
     dynamic_batching: DynamicBatching | None = None

@@ -36,7 +36,7 @@ def default_candidates(spec: TritonDeploymentSpec, model: Model, images: Images)
 def _ways(spec: TritonDeploymentSpec, model: Model, images: Images) -> Iterator[tuple[str, str, str]]:
     """Yield format, precision and accelerator of each way to serve the model, the most promising first."""
     formats = SOURCE_FORMATS[model.format or ""].tried
-    # Neither TensorRT nor ONNX Runtime runs trees on a GPU, and fp16 would move their thresholds.
+    # Neither TensorRT nor ONNX Runtime runs models of tables on a GPU, and fp16 would move thresholds.
     if spec.gpu_count == 0 or SOURCE_FORMATS[model.format or ""].library:
         yield from ((name, "fp32", "none") for name in formats)
         return

@@ -167,7 +167,7 @@ def _no_model(folder: Path) -> FolderError:
     there = kind.words if kind else ", ".join(described(folder)) if folder.is_dir() else "nothing that is known"
     kinds = (
         "a Python file that defines get_model, a SavedModel's directory, an ONNX graph, a TorchScript file, a file of"
-        " XGBoost or LightGBM or a folder with the config.pbtxt of a Triton repository"
+        " XGBoost, LightGBM or skops, or a folder with the config.pbtxt of a Triton repository"
     )
     return FolderError(
         f"{folder} contains no model; it has: {there}. A model is {kinds} (docs/files.md). A checkpoint alone is"

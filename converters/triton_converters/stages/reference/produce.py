@@ -51,7 +51,7 @@ def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> 
             _record_members(model, request, incoming)
     members = tuple(map(_names, model.models)) if isinstance(model, Ensemble) else ()
     seconds = round(time.monotonic() - started, 3)
-    leaves = Leaves(*model.leaves) if isinstance(model, KnowsRows) else None
+    leaves = Leaves(*found) if isinstance(model, KnowsRows) and (found := model.leaves) else None
     dump = Dump(_names(model), members, seconds, rehearsal.took_place(), gpu.device_name(), leaves)
     documents.write(incoming, documents.DUMP, dump)
 

@@ -27,6 +27,8 @@ SOME_CPU = {"resources": {"requests": {"cpu": "100m"}}}
 REQUIRED = ("spec.source.uri", "spec.models[0].path")
 """What no object can do without; if it does not go together with another value, that one is left out."""
 UNKNOWN_PATH = TODO
+FILES = (".onnx", ".json", ".ubj", ".bst", ".txt")
+"""How the names of files end that are a whole model."""
 
 
 def first_object_from(documents: Iterable[Any], options: ObjectOptions, path: str = "", form: str = "") -> str:
@@ -120,7 +122,7 @@ def _path(taken: Sequence[MappedField]) -> str:
     """The path of the model, if the source is that single file."""
     uri = next((str(each.value) for each in reversed(taken) if each.place == "source.uri"), "")
     last = PurePosixPath(uri).name
-    return last if last.endswith(".onnx") else UNKNOWN_PATH
+    return last if last.endswith(FILES) else UNKNOWN_PATH
 
 
 def _put(body: Body, value: MappedField) -> str:

@@ -10,9 +10,10 @@ from triton_plugin.errors import FolderError
 API_VERSIONS = ("serving.kserve.io/v1beta1", "serving.kubeflow.org/v1beta1")
 """The latter is what the same API was called before KServe had its name."""
 KIND = "InferenceService"
-FORMATS = ("triton", "onnx", "tensorflow", "pytorch")
-"""The model formats of which tritonserver serves files that the operator takes."""
-OTHER_PREDICTORS = ("sklearn", "xgboost", "huggingface", "pmml", "lightgbm", "paddle")
+FORMATS = ("triton", "onnx", "tensorflow", "pytorch", "xgboost", "lightgbm")
+"""The model formats of which the operator takes the files."""
+SKLEARN = "sklearn"
+OTHER_PREDICTORS = (SKLEARN, "huggingface", "pmml", "paddle")
 """The older names of models that the operator does not take."""
 
 
@@ -56,6 +57,11 @@ def read(documents: Iterable[Any]) -> Service:
         )
     model = map_of(predictor, kind)
     form = str(map_of(model, "modelFormat").get("name", "")) if kind == "model" else kind
+    if form == SKLEARN:
+        raise FolderError(
+            f"{KIND} {name} has a model of scikit-learn, of which KServe reads pickles; the operator runs none. Save it"
+            " with skops (skops.io.dump(model, 'model.skops')), and run `kubectl triton run model.skops`"
+        )
     if form not in FORMATS:
         raise FolderError(
             f"{KIND} {name} has a model of format {form or '(none)'}; {', '.join(FORMATS)} are taken. Keep this one, or"

@@ -31,7 +31,9 @@ TABLE: Mapping[str, Rule] = {
     "transformer": Rule("", "keep it as a Deployment; let it ask the Service of the object's name, port 8000 or 8001"),
     "explainer": Rule("", "keep it as a Deployment; let it ask the Service of the object's name, port 8000 or 8001"),
     "canary": Rule("", "set `serving.route.canary` and `serving.soak` (docs/rollout.md)"),
-    f"{MODEL}.modelFormat": Rule("", "a file shows its format; only triton, onnx, tensorflow and pytorch are taken"),
+    f"{MODEL}.modelFormat": Rule(
+        "", "a file shows its format; triton, onnx, tensorflow, pytorch, xgboost and lightgbm are taken"
+    ),
     f"{MODEL}.storageUri": Rule("source.uri", "pvc, s3, gs, hf and https; a blob of Azure becomes `azure://`"),
     f"{MODEL}.storage": Rule("source.uri", "bucket and path; its key names a login in KServe's own Secret"),
     f"{MODEL}.runtimeVersion": Rule("serving.image", "NVIDIA's image with this tag, from 24.01 on"),
