@@ -1,7 +1,6 @@
 """A claim in a temporary directory, and sources made of text."""
 
 import importlib.util
-import inspect
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.converters.https_server import Server, make_authority, serving
+from tests.converters.mounted import mounted
 from tests.converters.sources import WriteSource
-from triton_converters.claim_store.root import mark
-from triton_converters.contract import layout
 from triton_converters.fetch import connection, patience
 
 FRAMEWORKS = ("tensorflow", "torch")
@@ -33,21 +31,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.fixture
 def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The root of an empty claim, and an empty INCOMING_MOUNT; every path function of layout.py points there."""
-    root, incoming = tmp_path / "repository" / layout.ROOT.name, tmp_path / "incoming"
-    root.mkdir(parents=True)
-    mark(root)
-    incoming.mkdir()
-    for locate in vars(layout).values():
-        if inspect.isfunction(locate) and locate.__defaults__ == (layout.ROOT,):
-            monkeypatch.setattr(locate, "__defaults__", (root,))
-    monkeypatch.setattr(layout, "MOUNT", root.parent)
-    monkeypatch.setattr(layout, "ROOT", root)
-    monkeypatch.setattr(layout, "INCOMING_MOUNT", incoming)
-    monkeypatch.setattr(layout, "CONVERTERS_MOUNT", tmp_path / "converters")
-    monkeypatch.setattr(layout, "SOURCE_MOUNT", tmp_path / "source")
-    monkeypatch.setattr(layout, "PACKAGES_MOUNT", tmp_path / "packages")
-    monkeypatch.setattr(layout, "CREDENTIALS_MOUNT", tmp_path / "credentials")
-    return root
+    return mounted(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -106,7 +106,7 @@ def test_what_a_mark_reaches_and_how_sure_each_difference_is(claim: Path) -> Non
     assert (mark.revision, mark.message) == ("c" * 16, "")
     assert mark.values == pytest.approx((118 / 120, 2 / 120)), "the user's code changes arrays of its own"
     (noise,) = {round(each, 12) for each in mark.noise if each is not None}
-    assert noise == pytest.approx(1 / 120, rel=0.3), "an answer that is exchanged costs one sample"
+    assert noise == pytest.approx(1.5 / 120, rel=0.3), "an answer that is exchanged costs one sample"
     (equal, worse) = mark.errors
     assert equal == (0.0, 0.0), "the same answers to the same samples"
     # 58 samples of 120 differ: the standard error of a share.
@@ -178,6 +178,12 @@ def test_a_mark_that_cannot_answer_says_why_and_fails_nothing(
     assert (mark.values, mark.errors) == ((), ())
 
 
+def test_tensors_in_another_order_are_the_same() -> None:
+    """Inputs and outputs go by their names."""
+    one, other = Tensor("X", "FP32", (3,)), Tensor("MASK", "INT64", (3,))
+    assert produce._tensors(Signature((one, other), (one,), 8)) == produce._tensors(Signature((other, one), (one,), 8))
+
+
 def test_a_mark_that_cannot_answer_leaves_the_other_comparable(claim: Path) -> None:
     lost = replace(MARK, revision="b" * 16, reference="8" * 16)
     first, second = run_comparison(request("worse", marks=(lost, MARK))).marks
@@ -210,6 +216,18 @@ def test_what_takes_too_long_is_not_compared(claim: Path, monkeypatch: pytest.Mo
     result = run_comparison(request("worse"))
     assert result.message == "the metrics of 200 resamples take longer than -1 s"
     assert result.marks[0].errors == ((None,),)
+
+
+def test_numbers_that_are_exchanged_stay_finite_and_near() -> None:
+    """A probability that was sure and is wrong is no 0, whose logarithm would count for more than any model's loss."""
+    given = numpy.eye(CLASSES)[LABELS]
+    mark = produce._Answers(KeptOutputs("mark", "onnx", "fp32"), {"P": given, "CLASS": LABELS})
+    spoilt = produce._spoilt(mark, SAMPLES).y_pred
+    changed = (spoilt["P"] != given).any(axis=1)
+    assert 0 < changed.sum() <= SAMPLES * produce.EXCHANGED
+    assert spoilt["P"][changed][given[changed] == 1] == pytest.approx(0.1)
+    assert spoilt["P"].sum(axis=1) == pytest.approx(1)
+    assert set(spoilt["CLASS"]) <= set(LABELS)
 
 
 @pytest.mark.parametrize("missing", ["sources", "references", "measurements"])

@@ -66,7 +66,7 @@ def test_what_is_beyond_chance_and_the_tolerance_is_worse_or_better(
 
 def test_the_loss_that_would_have_been_noticed_and_the_samples_that_it_takes() -> None:
     found = Difference("m", 0.9, 0.9, 0.01, 0.0, 1, 0.5)
-    assert found.noticed == pytest.approx(0.0397 + 0.0045)
+    assert found.noticed == pytest.approx(0.0397 + 0.0045, abs=0.0001)
     samples = found.samples_asked(256)
     error = 0.01 * math.sqrt(256 / samples)
     assert replace(found, error=error).noticed == pytest.approx(0.018, rel=1e-3), "2 % of 0.9"
@@ -82,7 +82,7 @@ def test_the_loss_that_would_have_been_noticed_and_the_samples_that_it_takes() -
 def test_a_loss_makes_itself_less_sure() -> None:
     """Of 500 samples, 3 % of which two equal models answer otherwise; each point of a loss is one more of each 100."""
     found = Difference("m", 0.9, 0.9, math.sqrt(0.03 / 500), 1 / 500, 1, 0.5)
-    assert found.noticed == pytest.approx(0.0045 + 3.97 * math.sqrt((0.03 + found.noticed) / 500))
+    assert found.noticed == pytest.approx(0.0045 + 3.97 * math.sqrt((0.03 + found.noticed) / 500), rel=1e-3)
     samples = found.samples_asked(500)
     more = replace(found, error=math.sqrt(0.03 / samples), noise=1 / samples)
     assert more.noticed == pytest.approx(0.018, rel=1e-3)
@@ -135,6 +135,32 @@ def test_a_figure_that_is_missing_is_an_obstacle_and_hides_no_other() -> None:
     assert compare(replace(RESULT, message=""), "p1", more, 0.5)[0].obstacle == (
         "new: the comparison Job computed no figure of it"
     )
+
+
+@pytest.mark.parametrize(
+    ("together", "errors", "is_worse"), [(1, 2.326, True), (2, 2.576, True), (4, 2.807, False), (32, 3.421, False)]
+)
+def test_who_is_judged_by_many_differences_may_be_worse_in_one_by_chance(
+    together: int, errors: float, is_worse: bool
+) -> None:
+    found = Difference("m", 0.9, 0.8726, 0.01, 0.0, 1, 0.0, together)
+    assert found.refused_errors == pytest.approx(errors, abs=0.001)
+    assert found.noticed == pytest.approx((errors + 1.645) * 0.01, rel=1e-3)
+    assert found.is_worse is is_worse
+
+
+def test_all_differences_of_a_candidate_are_judged_together() -> None:
+    marks = (RESULT.marks[0], replace(RESULT.marks[0], revision="r3"))
+    found = compare(replace(RESULT, marks=marks), "p1", ACCURACY, 0.5)
+    assert {one.together for each in found for one in each.differences} == {4}
+    assert "(2.81 standard errors and 0.5 %)" in found[0].worse[0].worse_words()
+
+
+def test_few_samples_tell_nothing() -> None:
+    """Of one sample, each draw is the same, and so no difference would be chance."""
+    first, second = compare(replace(RESULT, samples=19), "p1", ACCURACY, 0.5)
+    assert first.obstacle == "19 samples are too few: let the dataloader give 20 or more"
+    assert (first.differences, second.obstacle) == ((), "its file is gone")
 
 
 def test_a_candidate_that_the_job_did_not_see_is_not_compared() -> None:

@@ -6,17 +6,19 @@ how sure each difference is. So an edit of the tolerance computes nothing again.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 from triton_converters.contract.accuracy import Accuracy, Threshold
-from triton_converters.contract.comparison_result import ComparisonResult
+from triton_converters.contract.comparison_result import ComparisonResult, MarkMetrics
 from triton_converters.contract.figures import telling
 
-REFUSED_ERRORS = 2.33
-"""Standard errors by which a candidate has to be worse: of 100 that are as good as the mark, one is refused (the 99th
-percentile of a normal distribution)."""
-NOTICED_ERRORS = 3.97
-"""Standard errors by which a candidate has to be worse to be refused 95 times in 100: 1.64 more than REFUSED_ERRORS."""
+FALSE_REFUSALS = 0.01
+"""Of candidates that are as good as every mark in every metric, the share that is refused at most."""
+NOTICED_SHARE = 0.95
+"""How often the loss is refused that messages say would have been noticed."""
+LEAST_SAMPLES = 20
+"""Samples below which nothing is compared: a standard error of fewer is often too small, and of one it is 0."""
 ASKED_PERCENT = 2
 """The loss, in percent of what the mark reaches, of which messages say how many samples it takes to notice it."""
 
@@ -53,6 +55,18 @@ class Difference:
     """1: more is better; -1: less is."""
     max_percent: float
     """How much worse the candidate may be besides, in percent of what the mark reaches."""
+    together: int = 1
+    """How many differences the candidate is judged by, of all metrics and marks: of more, one is larger by chance."""
+
+    @property
+    def refused_errors(self) -> float:
+        """Standard errors by which a candidate has to be worse: 2.33 of one difference, 2.81 of four (Bonferroni)."""
+        return -NormalDist().inv_cdf(FALSE_REFUSALS / self.together)
+
+    @property
+    def noticed_errors(self) -> float:
+        """Standard errors by which a candidate has to be worse to be refused in NOTICED_SHARE of all cases."""
+        return self.refused_errors + NormalDist().inv_cdf(NOTICED_SHARE)
 
     @property
     def loss(self) -> float:
@@ -67,7 +81,7 @@ class Difference:
     @property
     def bound(self) -> float:
         """The largest loss that is not refused."""
-        return REFUSED_ERRORS * self.error + self.tolerance
+        return self.refused_errors * self.error + self.tolerance
 
     @property
     def is_worse(self) -> bool:
@@ -83,10 +97,10 @@ class Difference:
     def noticed(self) -> float:
         """The loss that is refused 95 times in 100.
 
-        It solves loss = tolerance + NOTICED_ERRORS * sqrt(error^2 + noise * loss): who is worse disagrees more.
+        It solves loss = tolerance + noticed_errors * sqrt(error^2 + noise * loss): who is worse disagrees more.
         """
-        half = self.tolerance + NOTICED_ERRORS * NOTICED_ERRORS * self.noise / 2
-        chance = NOTICED_ERRORS * self.error
+        half = self.tolerance + self.noticed_errors * self.noticed_errors * self.noise / 2
+        chance = self.noticed_errors * self.error
         # Products, because a power of a large number raises an error.
         return half + math.sqrt(half * half - self.tolerance * self.tolerance + chance * chance)
 
@@ -99,7 +113,7 @@ class Difference:
         room = asked - self.tolerance
         if room <= 0:
             return 0
-        share = NOTICED_ERRORS / room
+        share = self.noticed_errors / room
         needed = samples * share * share * (self.error * self.error + self.noise * asked)
         return math.ceil(needed) if math.isfinite(needed) else 0
 
@@ -154,24 +168,35 @@ def compare(
     if profile not in result.profiles:
         return ()
     place = result.profiles.index(profile)
-    found = []
-    for mark in result.marks:
-        differences, missing = [], []
-        for each in accuracy:
-            if not (better := direction(each.threshold)):
-                continue
-            before, error, noise = None, None, None
-            if mark.values and each.metric in result.metrics:
-                number = result.metrics.index(each.metric)
-                before, error, noise = mark.values[number], mark.errors[place][number], mark.noise[number]
-            if before is None or error is None:
-                missing.append(each.metric)
-            else:
-                # Without a loss of the spoilt answers, nothing is known of what a loss adds.
-                difference = Difference(each.metric, before, each.served, error, noise or 0.0, better, max_percent)
-                differences.append(difference)
-        obstacle = mark.message
-        if missing and not obstacle:
-            obstacle = f"{', '.join(missing)}: {result.message or 'the comparison Job computed no figure of it'}"
-        found.append(MarkComparison(mark.revision, result.samples, tuple(differences), obstacle))
-    return tuple(found)
+    found = [_compared(result, place, mark, accuracy, max_percent) for mark in result.marks]
+    together = sum(len(each.differences) for each in found)
+    return tuple(
+        replace(each, differences=tuple(replace(one, together=together) for one in each.differences)) for each in found
+    )
+
+
+def _compared(
+    result: ComparisonResult, place: int, mark: MarkMetrics, accuracy: Sequence[Accuracy], max_percent: float
+) -> MarkComparison:
+    """Compare the candidate in that place of the result with a mark."""
+    if not mark.message and result.samples < LEAST_SAMPLES:
+        message = f"{result.samples} samples are too few: let the dataloader give {LEAST_SAMPLES} or more"
+        return MarkComparison(mark.revision, result.samples, obstacle=message)
+    differences, missing = [], []
+    for each in accuracy:
+        if not (better := direction(each.threshold)):
+            continue
+        before, error, noise = None, None, None
+        if mark.values and each.metric in result.metrics:
+            number = result.metrics.index(each.metric)
+            before, error, noise = mark.values[number], mark.errors[place][number], mark.noise[number]
+        if before is None or error is None:
+            missing.append(each.metric)
+        else:
+            # Without a loss of the spoilt answers, nothing is known of what a loss adds.
+            difference = Difference(each.metric, before, each.served, error, noise or 0.0, better, max_percent)
+            differences.append(difference)
+    obstacle = mark.message
+    if missing and not obstacle:
+        obstacle = f"{', '.join(missing)}: {result.message or 'the comparison Job computed no figure of it'}"
+    return MarkComparison(mark.revision, result.samples, tuple(differences), obstacle)

@@ -62,15 +62,16 @@ def compare_candidates(context: Context, dump: Dump, attempts: Sequence[Attempt]
 def _known(context: Context, attempt: Attempt) -> str | None:
     """Return the name of the record by which the candidate was judged when a state served; empty: it needed none.
 
-    None: it is not judged yet.
+    None: it is not judged yet, or by metrics that were computed in another way.
     """
     # One that is damaged is published anew, under another key.
     keys = {attempt.key, *attempt.replaces}
+    metrics = record_name("metrics", attempt.metrics_key)
     for state in context.observed.history.states:
         if not {record_name("convert", key) for key in keys}.intersection(state.records):
             continue
         comparisons = [each for each in state.records if each.startswith(record_name("comparison", ""))]
-        for name in comparisons:
+        for name in comparisons if metrics in state.records else ():
             record = context.observed.records.get(name)
             result = record.outcome.result if record is not None else None
             if isinstance(result, ComparisonResult) and attempt.profile_key in result.profiles:
@@ -134,7 +135,13 @@ def told(context: Context, dump: Dump, attempts: Sequence[Attempt]) -> Iterator[
     """Yield what the comparison of the candidates that passed says, and what it does not, in words."""
     thresholds = [each.as_request() for each in context.spec.accuracy.thresholds]
     marks = context.observed.history.marks(dump.key)
-    if context.spec.accuracy.regression.policy == "Ignore" or not thresholds or not marks:
+    if context.spec.accuracy.regression.policy == "Ignore" or not thresholds:
+        return
+    active = context.active_revision
+    measured = {each.revision.key for each in context.observed.history.states if each.revision and each.profile}
+    if active not in {"", *measured, *(key for each in attempts for key in (each.key, *each.replaces))}:
+        yield f"not comparable with revision {active}: its results were lost"
+    if not marks:
         return
     # Candidates of one framework differ little from each other.
     first = next((each for each in attempts if each.passed and each.compared), None)

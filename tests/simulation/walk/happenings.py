@@ -116,6 +116,13 @@ def _suffer(world: World, chosen: Any) -> None:
     world.cluster.scripts = script
 
 
+def _night(world: World, chosen: Any) -> None:
+    """A pipeline brings its next model, or one of before again."""
+    number, fares = chosen
+    _suffer(world, [["comparison", "", fares]] if fares else [])
+    _change(world, {**world.cluster.spec, "source": {"uri": f"pvc://models/night-{number}"}})
+
+
 def _edit(world: World, name: str) -> None:
     _change(world, edits.edited(world.cluster.spec, edits.EDITS[name]))
 
@@ -452,6 +459,9 @@ ROWS: Mapping[str, Row] = {
     "an approval": Row(3, _number(6), _approve),
     "a retry": Row(3, _nothing, _retry),
     "scripts": Row(6, _scripts, _suffer),
+    "a night": Row(
+        6, lambda chance: [chance.randrange(6), chance.choice(["", "", "worse", "worse", "not comparable"])], _night
+    ),
     "requests": Row(
         3, lambda chance: [chance.choice([0, 10]), chance.choice([0, 0, 0.5]), chance.choice([1, 3])], _ask
     ),

@@ -14,6 +14,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import ACTIVE, CLAIM, DAMAGED, record_name
 from triton_converters.contract.results import MeasureResult
 from triton_operator import names
+from triton_operator.api.status import MetricValue
 from triton_operator.crdgen import crd
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.plan import Plan
@@ -200,6 +201,10 @@ class Service:
         observed = observe("digits", self.cluster.objects.values())
         measured = [each for each in observed.records.values() if isinstance(each.outcome.result, MeasureResult)]
         require(measured, f"{server} becomes active, and nothing was measured")
+        accepted = {*known, *(each.key for each in observed.history.revisions.values())}
+        ignored = self.cluster.spec.get("accuracy", {}).get("regression", {}).get("policy") == "Ignore"
+        worse = [each.metric for each in chosen[0].metrics if _is_worse(each)]
+        require(not worse or anew or ignored or key in accepted, f"{server} becomes active, and is worse: {worse}")
         self._check_canary(server, body)
         require(body["status"].get("readyReplicas", 0) > 0, f"{server} becomes active, and no pod of it answers")
 
@@ -216,6 +221,11 @@ class Service:
         record = json.loads(self.cluster.objects["ConfigMap", "digits-results"]["data"][f"soak.{server}"])
         is_down = down > serving.get("progressDeadlineSeconds", 600) / 2
         require(is_down or record.get("steps"), f"{server} becomes active, and no step of its canary was judged")
+
+
+def _is_worse(metric: MetricValue) -> bool:
+    """Whether a metric is worse than before by more than any walk's chance and tolerance."""
+    return any(float(metric.value) < 0.99 * float(before) for before in (metric.previous, metric.anchor) if before)
 
 
 def check_available(cluster: Cluster, service: Service) -> None:

@@ -142,7 +142,8 @@ class Walk:
         cluster.spec = {}
         world.edit(**_asked(self.gpus))
         self.settle()
-        if "ThresholdNotMet" in cluster.condition("Ready")["message"]:
+        ready = cluster.condition("Ready")
+        if ready["reason"] == "WorseThanBefore" or "ThresholdNotMet" in ready["message"]:
             # What was judged of these files stands, until somebody corrects them.
             world.edit(source={"uri": "pvc://models/corrected"})
             self.settle()
