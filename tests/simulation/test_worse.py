@@ -320,7 +320,7 @@ def test_fewer_samples_notice_less_and_say_so() -> None:
     models.error = 0.03
     assert night(cluster, models, 2, (0.84, 0.1)) == "Verified"
     assert (
-        "a loss of 0.12 is noticed 95 times in 100 on 256 samples; one of 2 %, on 19,"
+        "a loss of 0.13 is noticed 95 times in 100 on 256 samples; one of 2 %, on 22,"
         in cluster.condition("Verified")["message"]
     )
 

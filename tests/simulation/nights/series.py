@@ -40,7 +40,7 @@ CANDIDATE = KeptOutputs("candidate", "onnx", "fp32")
 REQUEST = ComparisonRequest("", "", "", "", 8, Entrypoint("metrics.py", {}), (CANDIDATE,), ())
 MAX_PERCENT = AccuracyRegression().max_percent
 ALLOWED = re.compile(r"and (\S+) is allowed")
-TOLD = re.compile(r"(\w+) \S+ \(\S+ before; a loss of (\S+) would have been noticed")
+TOLD = re.compile(r"(\w+) \S+ \(\S+ before; a loss of (\S+) is noticed")
 
 
 @dataclass
@@ -135,7 +135,7 @@ class Night:
 
     refused: bool
     told: dict[str, float]
-    """The loss that the message says would have been noticed, by metric."""
+    """The loss that the message of a model that serves says is noticed, by metric."""
     allowed: float
     """The largest loss that is not refused, where one was; 0: none was."""
     message: str
@@ -143,7 +143,7 @@ class Night:
     @property
     def is_compared(self) -> bool:
         """Whether every earlier revision was comparable."""
-        return bool(self.told) and "not comparable" not in self.message
+        return (self.refused or bool(self.told)) and "not comparable" not in self.message
 
 
 class Bare:
