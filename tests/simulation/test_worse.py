@@ -319,7 +319,7 @@ def test_fewer_samples_notice_less_and_say_so() -> None:
     cluster, models = nightly()
     models.error = 0.03
     assert night(cluster, models, 2, (0.84, 0.1)) == "Verified"
-    assert "a loss of 0.12 would have been noticed, one of 2 % takes 19," in cluster.condition("Verified")["message"]
+    assert "a loss of 0.13 would have been noticed, one of 2 % takes 22," in cluster.condition("Verified")["message"]
 
 
 def test_a_metric_whose_best_is_small_has_a_small_tolerance() -> None:
