@@ -45,8 +45,9 @@ def opened(
     headers: Mapping[str, str],
     credentials: Mapping[str, str],
     refusal: Refusal = lambda answer, is_first: None,
+    method: str = "GET",
 ) -> Iterator[urllib3.BaseHTTPResponse]:
-    """Yield the answer 200 or 206 to a GET request, whose body is not read yet.
+    """Yield the answer 200 or 206 to a request, whose body is not read yet.
 
     ``credentials``: headers that only the host of ``url`` is sent. Raises StageError; it is not final for what another
     try may find otherwise. What goes wrong while the body is read is raised as StageError, too.
@@ -57,7 +58,7 @@ def opened(
             is_first = _origin(target) == _origin(first)
             sent = {**headers, **(credentials if is_first else {})}
             answer = _pool(_proxy(target), os.environ.get(CA_BUNDLE, "")).request(
-                "GET", target.geturl(), headers=sent, redirect=False, retries=False, preload_content=False
+                method, target.geturl(), headers=sent, redirect=False, retries=False, preload_content=False
             )
             try:
                 if answer.status not in REDIRECTS:
