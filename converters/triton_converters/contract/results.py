@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.quantization import Quantized
@@ -103,7 +104,7 @@ class Environment(Document):
 
 @dataclass(frozen=True)
 class RepositoryModel(Document):
-    """A model of a Triton repository: its file, and what is taken of its config.pbtxt."""
+    """A model of a Triton repository: its file, and what is taken of its config.pbtxt; or that of an MLmodel."""
 
     file: str
     """Path of the model's file or directory, below the source."""
@@ -124,6 +125,23 @@ class RepositoryModel(Document):
     """A piece of config.pbtxt that ``contract.overrides`` allows."""
     left_out: tuple[str, ...] = ()
     """Fields that are left out although somebody may miss them, each with the reason."""
+
+    @classmethod
+    def of_mlmodel(cls, file: str) -> Self:
+        """Return the model whose file an MLmodel names, which says nothing else."""
+        return cls(
+            file=file,
+            max_batch_size=None,
+            inputs=(),
+            outputs=(),
+            instances=None,
+            dynamic_batching=False,
+            preferred_batch_sizes=(),
+            max_queue_delay_microseconds=0,
+            cuda_graphs=False,
+            parameters={},
+            overrides="",
+        )
 
 
 @dataclass(frozen=True)

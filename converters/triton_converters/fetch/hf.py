@@ -18,7 +18,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.look import LookResult
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import field
-from triton_converters.fetch.connection import opened
+from triton_converters.fetch.connection import body, opened
 from triton_converters.fetch.credentials import choose
 from triton_converters.fetch.folder import MOST_FILES, File, NameRefusedError, chosen, clash, missing
 from triton_converters.fetch.http_file import download
@@ -84,7 +84,7 @@ def _revision(remote: Remote, name: str) -> tuple[str, list[File]]:
 
 def _asked(url: str, header: dict[str, str], repository: str) -> bytes:
     with opened(url, {}, header, lambda answer, is_first: _refusal(answer, repository)) as answer:
-        return answer.read(LARGEST_ANSWER + 1)
+        return body(answer, LARGEST_ANSWER, "the hub")
 
 
 def _refusal(answer: BaseHTTPResponse, repository: str) -> StageError | None:
@@ -111,8 +111,6 @@ def _refusal(answer: BaseHTTPResponse, repository: str) -> StageError | None:
 def _read(answer: bytes, repository: str) -> tuple[str, list[File]]:
     """Return the commit and its files; raises StageError if the answer is not one of the hub's."""
     try:
-        if len(answer) > LARGEST_ANSWER:
-            raise ValueError
         told = json.loads(answer)
         commit = told["sha"]
         files = list(_files(told["siblings"]))

@@ -20,6 +20,9 @@ from triton_converters.fetch.http_file import IDENTITY, download
 from triton_converters.fetch.patience import patiently
 from triton_converters.fetch.remote import Fetched, Remote
 
+TOKEN, USER, PASSWORD = KEYS = "token", "username", "password"
+"""The keys of a Secret."""
+
 
 @dataclass(frozen=True)
 class Head:
@@ -82,7 +85,7 @@ def _url(remote: Remote) -> str:
 
 def headers(credentials: Credentials) -> Mapping[str, str]:
     """Return the header that the Secret's token, or its name and password, make. Raises UnusableError."""
-    found = choose(credentials, ("token",), ("username", "password"))
+    found = choose(credentials, (TOKEN,), (USER, PASSWORD))
     if len(found) == 1:
         return {"Authorization": f"Bearer {found[0]}"}
     if len(found) == 2:

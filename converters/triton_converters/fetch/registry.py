@@ -16,7 +16,7 @@ from urllib3 import BaseHTTPResponse
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import field
-from triton_converters.fetch.connection import DENIED, Refusal, answered, opened
+from triton_converters.fetch.connection import DENIED, Refusal, answered, body, opened
 from triton_converters.fetch.patience import patiently
 
 MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
@@ -49,7 +49,9 @@ class Repository:
 
     def manifest(self, reference: str) -> bytes:
         """Return the manifest of a tag or a digest, unread. Raises StageError."""
-        return patiently(lambda: self._ask("GET", reference, lambda answer: answer.read(LARGEST_MANIFEST + 1)))
+        return patiently(
+            lambda: self._ask("GET", reference, lambda answer: body(answer, LARGEST_MANIFEST + 1, self.host))
+        )
 
     def digest(self, reference: str) -> str:
         """Return the digest that the registry tells of a manifest, unchecked; it may be empty. Raises StageError."""
@@ -122,10 +124,8 @@ class Repository:
         url = f"{realm}{'&' if parts.query else '?'}{urlencode(query)}"
         account = {"Authorization": self._account} if self._account else {}
         with opened(url, {"Accept": "application/json"}, account, self._token_refusal) as asked:
-            answer = asked.read(LARGEST_TOKEN + 1)
+            answer = body(asked, LARGEST_TOKEN, self.host)
         try:
-            if len(answer) > LARGEST_TOKEN:
-                raise ValueError
             told = json.loads(answer)
             token = told.get("token") or told["access_token"]
             seconds = told.get("expires_in", USUAL_SECONDS)

@@ -11,6 +11,8 @@ from triton_converters.fetch.remote import Fetched, Remote
 
 KEY, SECRET, TOKEN = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
 REGION, ENDPOINT = "AWS_REGION", "AWS_ENDPOINT_URL"
+KEYS = (KEY, SECRET, TOKEN, REGION, ENDPOINT)
+"""The keys of a Secret."""
 IDENTITY = ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_FULL_URI")
 """Environment variables that the cloud sets in a pod whose ServiceAccount has a role."""
 USUAL_REGION = "us-east-1"
@@ -27,7 +29,7 @@ def look(remote: Remote) -> LookResult:
 
 
 def _bucket(remote: Remote) -> Bucket:
-    secret = known(remote.credentials, KEY, SECRET, TOKEN, REGION, ENDPOINT)
+    secret = known(remote.credentials, *KEYS)
     if (KEY in secret) != (SECRET in secret):
         raise UnusableError(f"has only one of {KEY} and {SECRET}")
     known_by_account = KEY not in secret and identified(remote.service_account, *IDENTITY)

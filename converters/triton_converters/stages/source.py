@@ -5,7 +5,7 @@ belong to the kubelet in a mounted ConfigMap. See docs/source.md.
 """
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from triton_converters.claim_store import sources
 from triton_converters.claim_store.digest import SourceFile, digest_of, hashes_of, sha256_of
@@ -13,7 +13,7 @@ from triton_converters.claim_store.publish import resumable_directory, temporary
 from triton_converters.contract import layout, uris
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.formats import FORMATS, MLMODEL
 from triton_converters.contract.model_repository import CONFIG
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.repository_config import LONGEST
@@ -22,7 +22,7 @@ from triton_converters.contract.uris import Uri
 from triton_converters.fetch import field, mounted, scheme
 from triton_converters.fetch.folder import changed
 from triton_converters.fetch.remote import FILES, Fetched, check_named, taken
-from triton_converters.found import repository
+from triton_converters.found import mlflow, repository
 from triton_converters.found.batches import counts_length, has_batch_dimension
 from triton_converters.found.formats import found_format
 from triton_converters.model_config import given
@@ -165,7 +165,10 @@ def _result(request: SourceRequest, digest: str, files: Collection[str], resolve
 
 
 def _model(source: Path, path: str) -> tuple[str, RepositoryModel | None]:
-    """Return the format of a model and, for a folder of a Triton repository, what its config.pbtxt says."""
+    """Return the format of a model and, for a folder of a Triton repository or an MLmodel, what that says."""
+    if PurePosixPath(path).name == MLMODEL:
+        file, form = mlflow.model_file(source, path)
+        return form, RepositoryModel.of_mlmodel(file)
     if not repository.is_model(source, path):
         return found_format(source, path), None
     try:
