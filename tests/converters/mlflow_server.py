@@ -113,6 +113,14 @@ class Real:
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout.decode().strip().rpartition("\n")[2]
 
+    def set_alias(self, name: str, alias: str, version: str) -> None:
+        """Give an alias to a version, and take it from any other."""
+        pool = urllib3.PoolManager(ca_certs=str(self.authority))
+        body = {"name": name, "alias": alias, "version": version}
+        headers = urllib3.make_headers(basic_auth=f"{USER}:{PASSWORD}")
+        answer = pool.request("POST", f"https://{self.host}{API}registered-models/alias", json=body, headers=headers)
+        assert answer.status == 200, answer.data
+
 
 def environment() -> Path:
     """The virtual environment of the lock file, which is made once."""

@@ -46,6 +46,7 @@ MOST_FOLDERS = 256
 LARGEST_ANSWER = 4 * 1024 * 1024
 """Bytes of an answer that are read: it is parsed in memory. One of a folder of MOST_FILES files may have half of it."""
 LARGEST_ERROR = 64 * 1024
+"""Bytes of an error that are read; MLflow's have a few hundred."""
 READY = "READY"
 _NUMBER = re.compile(r"[1-9][0-9]{0,9}")
 _ARTIFACTS = re.compile(rf"https://([A-Za-z0-9.-]+(?::[0-9]{{1,5}})?)((?:/[A-Za-z0-9._~/-]*)?{ARTIFACTS})/(.+)")
@@ -82,7 +83,7 @@ def look(remote: Remote) -> LookResult:
     """
     name = remote.request.revision
     number, folder = _Server(remote).version(name)
-    version = s3.look(folder).version if isinstance(folder, Remote) else _version(_taken(folder, remote))
+    version = s3.look(folder).version if isinstance(folder, Remote) else _version(folder, _taken(folder, remote))
     label = f"version {number}" if name == number else f"version {number} ({name})"
     return LookResult(f"{number}@{version}", exact=True, label=label)
 
@@ -111,7 +112,7 @@ class _Server:
         if not _NUMBER.fullmatch(number) or (by_number and number != name):
             raise self._invalid()
         if status != READY:
-            message = f"version {number} of {self.name} on {self.host} is {quoted(status)}, and not {READY} yet"
+            message = f"version {number} of {quoted(self.name)} on {self.host} is {quoted(status)}, and not {READY} yet"
             raise StageError(Reason.SOURCE_NOT_FOUND, f"{message}; the operator tries again")
         return number, self._folder(number, source)
 
@@ -191,20 +192,24 @@ class _Server:
 def _fetch(folder: Artifacts, remote: Remote, place: Path) -> Fetched:
     """Download the files of a folder, unless it is not the version that is asked for, or changes meanwhile."""
     files = _taken(folder, remote)
-    version = _version(files)
+    version = _version(folder, files)
     check_version(remote, version)
     for each in missing(place, version, files, remote.request.uri):
         url = f"{folder.url}/{quote(join(folder.path, each.name))}"
         download(url, place, place / FILES / each.name, lambda: folder.credentials, each.bytes)
-    if _version(_taken(folder, remote)) != version:
+    if _version(folder, _taken(folder, remote)) != version:
         (place / VERSION).unlink()
         raise changed()
     return Fetched("", single=False, files=frozenset(each.name for each in files))
 
 
-def _version(files: list[File]) -> str:
-    """Return a hash of what the listing says of the files."""
-    return sha256(repr(sorted((each.name, each.bytes) for each in files)).encode()).hexdigest()
+def _version(folder: Artifacts, files: list[File]) -> str:
+    """Return a hash of the folder, which is another one for each model that is logged, and of what its listing says.
+
+    Models of one architecture have files of the same names and sizes.
+    """
+    told = sorted((each.name, each.bytes) for each in files)
+    return sha256(repr((folder.path, told)).encode()).hexdigest()
 
 
 def _taken(folder: Artifacts, remote: Remote) -> list[File]:
