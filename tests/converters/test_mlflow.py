@@ -123,13 +123,13 @@ def test_the_server_says_where_the_files_are(server: Server, registry: Mlflow, s
 def test_a_server_may_have_a_prefix_and_a_name_any_characters(server: Server, registry: Mlflow) -> None:
     class Prefixed(Mlflow):
         def answer(self, path: str, authorization: str) -> tuple[int, dict[str, str], bytes]:
-            assert path.startswith("/team/mlflow/"), path
+            assert path.startswith("/team+1/mlflow/"), path
             return super().answer(
-                path.removeprefix("/team/mlflow").replace("name=a+fraud%26", "name=fraud"), authorization
+                path.removeprefix("/team+1/mlflow").replace("name=a+fraud%26", "name=fraud"), authorization
             )
 
     server.behaviour.hub = Prefixed(dict(FILES))
-    assert files(download(uri(server, "team/mlflow/a%20fraud%26"), **CHAMPION)) == FILES
+    assert files(download(uri(server, "team+1/mlflow/a%20fraud%26"), **CHAMPION)) == FILES
 
 
 @pytest.mark.parametrize(

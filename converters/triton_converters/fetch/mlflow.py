@@ -49,7 +49,7 @@ LARGEST_ERROR = 64 * 1024
 """Bytes of an error that are read; MLflow's have a few hundred."""
 READY = "READY"
 _NUMBER = re.compile(r"[1-9][0-9]{0,9}")
-_ARTIFACTS = re.compile(rf"https://([A-Za-z0-9.-]+(?::[0-9]{{1,5}})?)((?:/[A-Za-z0-9._~/-]*)?{ARTIFACTS})/(.+)")
+_ARTIFACTS = re.compile(rf"https://([A-Za-z0-9.-]+(?::[0-9]{{1,5}})?)((?:/[A-Za-z0-9._~+,=:%/-]*)?{ARTIFACTS})/(.+)")
 
 
 @dataclass(frozen=True)
