@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
 
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.quantization import Quantized
@@ -125,23 +124,6 @@ class RepositoryModel(Document):
     """A piece of config.pbtxt that ``contract.overrides`` allows."""
     left_out: tuple[str, ...] = ()
     """Fields that are left out although somebody may miss them, each with the reason."""
-
-    @classmethod
-    def of_mlmodel(cls, file: str) -> Self:
-        """Return the model whose file an MLmodel names, which says nothing else."""
-        return cls(
-            file=file,
-            max_batch_size=None,
-            inputs=(),
-            outputs=(),
-            instances=None,
-            dynamic_batching=False,
-            preferred_batch_sizes=(),
-            max_queue_delay_microseconds=0,
-            cuda_graphs=False,
-            parameters={},
-            overrides="",
-        )
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import RepositoryModel
 from triton_converters.contract.uris import SEGMENT
 from triton_converters.found.formats import MOST_FILES, models_below, refusal
 from triton_converters.found.kinds import kind_of
@@ -32,6 +33,23 @@ def model_file(source: Path, path: str) -> tuple[str, str]:
     else:
         message = f"{path} names no model that can be served{next(_refusals(named, source), '')}"
     raise StageError(Reason.FORMAT_NOT_FOUND, message)
+
+
+def repository_model(file: str) -> RepositoryModel:
+    """Return what an MLmodel says of the model whose file it names: nothing else."""
+    return RepositoryModel(
+        file=file,
+        max_batch_size=None,
+        inputs=(),
+        outputs=(),
+        instances=None,
+        dynamic_batching=False,
+        preferred_batch_sizes=(),
+        max_queue_delay_microseconds=0,
+        cuda_graphs=False,
+        parameters={},
+        overrides="",
+    )
 
 
 def _named(mlmodel: Path) -> Iterator[str]:

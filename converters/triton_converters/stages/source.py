@@ -168,7 +168,7 @@ def _model(source: Path, path: str) -> tuple[str, RepositoryModel | None]:
     """Return the format of a model and, for a folder of a Triton repository or an MLmodel, what that says."""
     if PurePosixPath(path).name == MLMODEL:
         file, form = mlflow.model_file(source, path)
-        return form, RepositoryModel.of_mlmodel(file)
+        return form, mlflow.repository_model(file)
     if not repository.is_model(source, path):
         return found_format(source, path), None
     try:
