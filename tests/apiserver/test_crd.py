@@ -234,6 +234,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "artifact without a tag": ({"spec.source.uri": "oci://host/acme/ocr"}, "uri must be one of pvc://CLAIM/PATH"),
     "artifact in capitals": ({"spec.source.uri": "oci://host/Acme/ocr:v1"}, "uri must be one of pvc://CLAIM/PATH"),
     "artifact with credentials": ({"spec.source.uri": "oci://u:pw@host/ocr:v1"}, "put credentials into a Secret"),
+    "registered model without a version": (
+        {"spec.source": {"uri": "mlflow://host/fraud"}},
+        "mlflow://SERVER/NAME needs a version: set version to an alias, or to a number",
+    ),
     "ServiceAccount for no bucket": (
         {"spec.source": {"uri": "https://host/a.onnx", "serviceAccountName": "reader"}},
         "serviceAccountName is only for buckets: remove it, or set uri to one of s3://BUCKET/PREFIX",
@@ -592,11 +596,12 @@ DIGEST = "sha256:" + "0" * 64
         "hf://acme/ocr",
         "oci://host:5000/a/b_c/d.e:v1.2",
         f"oci://host/a@{DIGEST}",
+        "mlflow://host:5000/prefix/fraud%20model",
     ],
 )
 def test_source_weights_and_dataset_take_every_scheme(kubectl_shared: Kubectl, uri: str) -> None:
     for field in ("source", "weights", "dataset"):
-        body = changed(FULL, {f"spec.{field}": {"uri": uri, "sha256": "0" * 64, "include": ["*"]}})
+        body = changed(FULL, {f"spec.{field}": {"uri": uri, "version": "v1", "sha256": "0" * 64, "include": ["*"]}})
         assert "created" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 

@@ -59,7 +59,7 @@ def test_each_stage_has_its_shape() -> None:
         names = tuple(each["name"] for each in pod.get("initContainers", ()))
         found[work.stage] = (type(work.shape), names)
     assert found == SHAPES
-    assert found.keys() | {"snapshot"} == STAGES.keys()
+    assert found.keys() | {"look", "snapshot"} == STAGES.keys()
 
 
 def test_the_operators_own_init_containers_are_known_by_their_names() -> None:

@@ -56,6 +56,10 @@ def _has_scheme(chosen: Callable[[uris.Scheme], bool]) -> str:
 
 FILE_RULES = (
     (
+        f"!({_has_scheme(lambda scheme: scheme.needs_revision)}) || (has(self.version) && self.version != '')",
+        f"{uris.shapes(lambda scheme: scheme.needs_revision)} needs a version: set version to an alias, or to a number",
+    ),
+    (
         f"!has(self.secretRef) || {_has_scheme(lambda scheme: scheme.is_remote)}",
         f"secretRef is only for files that are downloaded: remove it, or set uri to one of"
         f" {uris.shapes(lambda scheme: scheme.is_remote)}",
@@ -74,11 +78,11 @@ class Source(ApiType):
     model_config = ConfigDict(json_schema_extra=rules(*FILE_RULES))
     uri: SourceUri
     """URI of the files: `pvc://CLAIM/PATH`, `configmap://NAME`, `https://HOST/PATH/FILE`, `hf://OWNER/REPOSITORY`,
-    `oci://REGISTRY/REPOSITORY:TAG`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
-    `azure://CONTAINER/PREFIX`(docs/source.md)."""
+    `mlflow://SERVER/NAME`, `oci://REGISTRY/REPOSITORY:TAG`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
+    `azure://CONTAINER/PREFIX` (docs/source.md)."""
     version: Version = ""
-    """Branch, tag or commit of `hf`, by default `main`; otherwise any text. A change has the URI read again. Default:
-    empty."""
+    """Branch, tag or commit of `hf`, by default `main`; alias or number of a version of `mlflow`; otherwise any text. A
+    change has the URI read again. Default: empty."""
     sha256: Annotated[str, StringConstraints(max_length=64, pattern=r"^([0-9a-f]{64})?$")] = ""
     """Expected SHA-256 of the file or, of a folder or a ConfigMap, of the lines that `sha256sum` prints, sorted by path
     (docs/source.md). Of `spec.source`, all files are then taken, or those of `include`. Default: not checked."""
@@ -95,7 +99,7 @@ class Source(ApiType):
     @property
     def version_names_files(self) -> bool:
         """Whether another `version` asks for other files. Otherwise it only says when to look again."""
-        return uris.split(self.uri).scheme == "hf"
+        return uris.SCHEMES[uris.split(self.uri).scheme].has_revisions
 
 
 class Dataset(Source):

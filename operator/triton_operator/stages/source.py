@@ -59,7 +59,9 @@ def _found_messages(context: Context, result: SourceResult) -> Iterator[str]:
             yield f"{model.path} is of format {format_name}"
     for model in context.spec.models:
         graph = models.get(model.name, FoundModel()).graph
-        if isinstance(model, ModelOfRepository):
+        if isinstance(model, ModelOfRepository) and model.is_of_mlflow:
+            yield f"{model.path} names {model.repository.file}"
+        elif isinstance(model, ModelOfRepository):
             settings = ", ".join(model.repository.config.model_dump(by_alias=True, exclude_unset=True)) or "nothing"
             yield f"config.pbtxt in {model.path} sets {settings}"
             if left_out := model.repository.left_out:
