@@ -242,6 +242,26 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.source": {"uri": "https://host/a.onnx", "serviceAccountName": "reader"}},
         "serviceAccountName is only for buckets: remove it, or set uri to one of s3://BUCKET/PREFIX",
     ),
+    "interval of a claim": (
+        {"spec.source": {"uri": "pvc://models/a", "interval": "1h"}},
+        "interval is only for files that are downloaded and may change at their URI",
+    ),
+    "interval of a digest": (
+        {"spec.source": {"uri": "oci://host/ocr@sha256:" + "0" * 64, "interval": "1h"}},
+        "interval is only for files that are downloaded and may change at their URI",
+    ),
+    "interval of one version": (
+        {"spec.source": {"uri": "s3://models/a", "interval": "1h", "sha256": "0" * 64}},
+        "sha256 allows one version alone, and interval asks for newer ones",
+    ),
+    "an interval of seconds": (
+        {"spec.source": {"uri": "s3://models/a", "interval": "30s"}},
+        "must be from 5m to 168h",
+    ),
+    "what becomes of newer files that nobody looks for": (
+        {"spec.source": {"uri": "s3://models/a", "onChange": "Notify"}},
+        "onChange says what becomes of newer files: set interval",
+    ),
     "Secret for data on a claim": (
         {"spec.dataset": {"uri": "pvc://datasets/a", "secretRef": {"name": "mine"}}},
         "secretRef is only for files that are downloaded",

@@ -1,11 +1,12 @@
 """Where the model comes from, and the user's Python files."""
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
 from triton_converters.contract import uris
+from triton_operator.api.duration import Span, Within, seconds
 from triton_operator.api.pod import LocalReference
 from triton_operator.api.schema import ApiType, Arguments, DnsName, PythonFile, Version, cel_list, rules
 
@@ -100,6 +101,43 @@ class Source(ApiType):
     def version_names_files(self) -> bool:
         """Whether another `version` asks for other files. Otherwise it only says when to look again."""
         return uris.SCHEMES[uris.split(self.uri).scheme].has_revisions
+
+
+FOLLOWS = frozenset({"interval", "on_change"})
+"""The fields of a source that say how it is followed, and not which files are asked for."""
+
+
+class FollowedSource(Source):
+    """The files of the model, which the operator may follow as they change."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            *FILE_RULES,
+            (
+                f"!has(self.interval) || ({_has_scheme(lambda scheme: scheme.is_remote)}"
+                " && !self.uri.contains('@sha256:'))",
+                f"interval is only for files that are downloaded and may change at their URI: remove it, or set uri to"
+                f" one of {uris.shapes(lambda scheme: scheme.is_remote)}",
+            ),
+            (
+                "!has(self.interval) || !has(self.sha256) || self.sha256 == ''",
+                "sha256 allows one version alone, and interval asks for newer ones: remove one of them",
+            ),
+            ("!has(self.onChange) || has(self.interval)", "onChange says what becomes of newer files: set interval"),
+        )
+    )
+    interval: Annotated[Span, Within("5m", "168h")] | None = None
+    """How often the operator looks for a newer version at the URI, from 5m to 168h (docs/follow.md). Default: never;
+    the version that was read first stays."""
+    on_change: Literal["Serve", "Stage", "Notify"] = "Serve"
+    """What becomes of a newer version: `Serve` verifies it and rolls it out, `Stage` does all but the roll-out, which
+    waits for `selection.approvedRevision`, and `Notify` only tells of it. Where inputs or outputs change, `Serve` is
+    `Stage`. Default: Serve."""
+
+    @property
+    def interval_seconds(self) -> float | None:
+        """Seconds between two looks; None: the source is not followed."""
+        return seconds(self.interval) if self.interval is not None else None
 
 
 class Dataset(Source):
