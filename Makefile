@@ -14,6 +14,10 @@ export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/converters:$(CURDIR)/plugin:$(
 
 LOCK_IMAGE := uv pip compile -q --python-version 3.13 --python-platform x86_64-manylinux_2_40 --generate-hashes --no-header
 
+# What MLflow's server runs without: 600 MB.
+MLFLOW_LEAVES_OUT := contourpy cycler docker fonttools gunicorn joblib kiwisolver matplotlib narwhals pillow prettytable pyarrow pyparsing scikit-learn scipy \
+  skops threadpoolctl wcwidth
+
 .PHONY: help venv lock
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -32,6 +36,8 @@ lock: ## Resolve the dependencies of pyproject.toml and of the images again
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header hack/site/requirements.in -o requirements/site.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra plugin pyproject.toml hack/release/requirements.in \
 	  -c requirements/dev.txt -o requirements/plugin-archive.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header tests/converters/mlflow.in -o requirements/mlflow.txt \
+	  $(addprefix --no-emit-package ,$(MLFLOW_LEAVES_OUT))
 	$(LOCK_IMAGE) --extra converters --extra sources pyproject.toml images/converter/requirements.in -o requirements/image-converter.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra trees pyproject.toml -c requirements/image-converter.txt \
 	  -o requirements/image-converter-trees.txt --no-emit-package numpy --no-emit-package packaging --excludes <(echo onnx)

@@ -133,6 +133,10 @@ class Objects:
         """None: there are no routes."""
         return ""
 
+    def looks_beside(self, key: Key) -> int:
+        """None, for the same reason."""
+        return 0
+
     def put(self, kind: ApiKind, body: Body) -> None:
         """Nothing: what was written is known."""
 

@@ -10,6 +10,7 @@ from triton_converters.contract.text import shortened
 from triton_operator.api.status import CONDITION_MESSAGE_BYTES, Condition, ConditionType, timestamp
 from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.observed.failures import Damage, Failure
+from triton_operator.observed.following import Following
 from triton_operator.observed.promotion import Promotion
 
 _STATUSES: Mapping[bool | None, Literal["True", "False", "Unknown"]] = {True: "True", False: "False", None: "Unknown"}
@@ -79,6 +80,8 @@ class Effects:
     """The Deployment that is active from this pass on; None: nothing changes."""
     missing: Mapping[str, Failure] = field(default_factory=dict)
     """The failures, by their Jobs' names, after which all results are to be forgotten: the claim still lacks some."""
+    following: Following | None = None
+    """What is known of the source from this pass on; None: nothing changes."""
 
     def __add__(self, other: "Effects") -> "Effects":
         """Return what two stages want together; where both record something of one thing, ``other`` decides."""
@@ -91,4 +94,5 @@ class Effects:
             {**self.promotions, **other.promotions},
             other.active_record or self.active_record,
             {**self.missing, **other.missing},
+            other.following or self.following,
         )

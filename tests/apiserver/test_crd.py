@@ -234,9 +234,33 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "artifact without a tag": ({"spec.source.uri": "oci://host/acme/ocr"}, "uri must be one of pvc://CLAIM/PATH"),
     "artifact in capitals": ({"spec.source.uri": "oci://host/Acme/ocr:v1"}, "uri must be one of pvc://CLAIM/PATH"),
     "artifact with credentials": ({"spec.source.uri": "oci://u:pw@host/ocr:v1"}, "put credentials into a Secret"),
+    "registered model without a version": (
+        {"spec.source": {"uri": "mlflow://host/fraud"}},
+        "mlflow://SERVER/NAME needs a version: set version to an alias, or to a number",
+    ),
     "ServiceAccount for no bucket": (
         {"spec.source": {"uri": "https://host/a.onnx", "serviceAccountName": "reader"}},
         "serviceAccountName is only for buckets: remove it, or set uri to one of s3://BUCKET/PREFIX",
+    ),
+    "interval of a claim": (
+        {"spec.source": {"uri": "pvc://models/a", "interval": "1h"}},
+        "interval is only for files that are downloaded and may change at their URI",
+    ),
+    "interval of a digest": (
+        {"spec.source": {"uri": "oci://host/ocr@sha256:" + "0" * 64, "interval": "1h"}},
+        "interval is only for files that are downloaded and may change at their URI",
+    ),
+    "interval of one version": (
+        {"spec.source": {"uri": "s3://models/a", "interval": "1h", "sha256": "0" * 64}},
+        "sha256 allows one version alone, and interval asks for newer ones",
+    ),
+    "an interval of seconds": (
+        {"spec.source": {"uri": "s3://models/a", "interval": "30s"}},
+        "must be from 5m to 168h",
+    ),
+    "what becomes of newer files that nobody looks for": (
+        {"spec.source": {"uri": "s3://models/a", "onChange": "Notify"}},
+        "onChange says what becomes of newer files: set interval",
     ),
     "Secret for data on a claim": (
         {"spec.dataset": {"uri": "pvc://datasets/a", "secretRef": {"name": "mine"}}},
@@ -592,11 +616,12 @@ DIGEST = "sha256:" + "0" * 64
         "hf://acme/ocr",
         "oci://host:5000/a/b_c/d.e:v1.2",
         f"oci://host/a@{DIGEST}",
+        "mlflow://host:5000/prefix/fraud%20model",
     ],
 )
 def test_source_weights_and_dataset_take_every_scheme(kubectl_shared: Kubectl, uri: str) -> None:
     for field in ("source", "weights", "dataset"):
-        body = changed(FULL, {f"spec.{field}": {"uri": uri, "sha256": "0" * 64, "include": ["*"]}})
+        body = changed(FULL, {f"spec.{field}": {"uri": uri, "version": "v1", "sha256": "0" * 64, "include": ["*"]}})
         assert "created" in kubectl_shared("create", "--dry-run=server", "-f", "-", body=body)
 
 

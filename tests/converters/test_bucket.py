@@ -18,7 +18,7 @@ from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SourceResult
-from triton_converters.fetch import bucket, connection, partial, patience
+from triton_converters.fetch import bucket, connection, partial, patience, scheme
 from triton_converters.stages import source
 
 OBJECTS = {"ocr/config.json": b"{}", "ocr/onnx/model #1 50%.onnx": bytes(1_000_000), "ocr/empty.txt": b""}
@@ -361,13 +361,13 @@ def test_a_container_of_azure(server: Server, key: dict[str, str], capfd: pytest
     assert SECRET not in "".join(capfd.readouterr())
 
 
-@pytest.mark.parametrize("scheme", ["s3", "azure"])
+@pytest.mark.parametrize("cloud", ["s3", "azure"])
 def test_a_serviceaccount_without_an_identity_never_asks_the_node_for_its_own(
-    mount: Path, scheme: str, monkeypatch: pytest.MonkeyPatch
+    mount: Path, cloud: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(source.SERVICE_ACCOUNT, "models-reader")
-    with_secret(**({"AZURE_STORAGE_ACCOUNT_NAME": "acme"} if scheme == "azure" else {}))
-    error = failure(f"{scheme}://models/ocr")
+    monkeypatch.setenv(scheme.SERVICE_ACCOUNT, "models-reader")
+    with_secret(**({"AZURE_STORAGE_ACCOUNT_NAME": "acme"} if cloud == "azure" else {}))
+    error = failure(f"{cloud}://models/ocr")
     assert (error.reason, error.final) == (Reason.SOURCE_ACCESS_DENIED, True)
     assert "the cloud gave the pod no identity of ServiceAccount models-reader" in error.message
 
@@ -399,7 +399,7 @@ def test_a_bucket_of_amazon_knows_the_serviceaccount(
 ) -> None:
     cloud = server.behaviour.hub = Tokens(status)
     (tmp_path / "token").write_text("the-pods-token")
-    monkeypatch.setenv(source.SERVICE_ACCOUNT, "models-reader")
+    monkeypatch.setenv(scheme.SERVICE_ACCOUNT, "models-reader")
     monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(tmp_path / "token"))
     monkeypatch.setenv("AWS_ROLE_ARN", "arn:aws:iam::1:role/reader")
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", f"https://{server.host}")

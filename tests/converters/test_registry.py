@@ -35,10 +35,11 @@ from tests.converters.registry_server import (
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.look import LookRequest, LookResult
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import SourceResult
 from triton_converters.fetch import connection, docker_config, folder, patience, registry, tar_folder
-from triton_converters.stages import source
+from triton_converters.stages import look, source
 
 LARGE = bytes(range(256)) * 4000
 FILES = {"config.json": b"{}", "onnx/model #1.onnx": LARGE, "empty.txt": b""}
@@ -81,6 +82,25 @@ def test_an_artifact_is_published_as_a_directory_with_its_digest(models: Registr
     assert files(result) == FILES | TABLES
     assert result.resolved == digest
     assert download(models.uri(f"@{digest}")) == result
+
+
+def test_a_tag_has_the_version_of_its_digest(models: Registry) -> None:
+    first = models.push("v1", FILES)
+    request = SourceRequest("", models.uri(), "", "")
+    found = look.run(LookRequest("", request))
+    assert found == LookResult(first, exact=True, label=f"tag v1, {first[:19]}...")
+    second = models.push("v1", FILES | {"new.txt": b"new"})
+    assert look.run(LookRequest("", request)).version == second
+    assert files(download(models.uri(), version=first)) == FILES
+    pinned = look.run(LookRequest("", SourceRequest("", models.uri(f"@{first}"), "", "")))
+    assert (pinned.version, pinned.label) == (first, first)
+
+
+@pytest.mark.parametrize(("told", "requests"), [(sha256(b"{}"), 1), ("", 2), ("sha256:nonsense", 2)])
+def test_a_registry_that_tells_no_digest_is_asked_for_the_manifest(server: Server, told: str, requests: int) -> None:
+    server.behaviour.content, server.behaviour.headers = b"{}", {"Docker-Content-Digest": told}
+    found = look.run(LookRequest("", SourceRequest("", f"oci://{server.host}/acme/ocr:v1", "", "")))
+    assert (found.version, len(server.behaviour.seen)) == (sha256(b"{}"), requests)
 
 
 def test_what_is_on_the_claim_is_not_downloaded_again(models: Registry, capfd: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ OBJECTS = {
     "Job-clean": "cleaning-the-claim",
     "Job-comparison": "comparing-with-earlier-revisions",
     "Job-convert": "converting-in-parallel",
+    "Job-look": "looking-at-the-source",
     "Job-measure": "rolling-out",
     "Job-metrics": "computing-the-metrics",
     "Job-packages": "installing-packages",
@@ -62,5 +63,6 @@ RECORDS = (
     "newer-files",
     "newer-files-fail",
     "newer-files-are-worse",
+    "newer-version-staged",
 )
 """The cases whose records are shown, each with the text of the first of these that has it."""

@@ -5,8 +5,10 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 
+from tests.converters.https_server import make_authority
 from triton_plugin.__main__ import main
 from triton_plugin.commands import check
 from triton_plugin.exits import Exit
@@ -64,6 +66,20 @@ def test_a_variable_that_an_installation_refuses_is_left_out_and_named(
     said = capsys.readouterr().err
     assert f"without {name}: {name} is no URL" in said
     assert "secret" not in said
+
+
+def test_downloads_trust_the_authorities_of_this_machine_besides_the_usual_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, _ = make_authority(tmp_path)
+    usual = Path(certifi.where()).read_text(encoding="utf-8")
+    installed: Any = Installed()
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "all.pem"))
+    for given, expected in (("", ""), (authority.read_text(), authority.read_text().strip())):
+        (tmp_path / "all.pem").write_text(usual + given)
+        assert check._settings(installed).sources_ca_bundle == expected
+    (tmp_path / "all.pem").unlink()
+    assert check._settings(installed).sources_ca_bundle == ""
 
 
 def test_a_ci_system_that_ends_the_job_ends_it_as_ctrl_c_does(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.report.subjects import golden
+from tests.report.subjects import expected, golden
 from triton_plugin.__main__ import main
 from triton_plugin.errors import SubjectError
 from triton_plugin.exits import Exit
@@ -30,6 +30,14 @@ def test_the_one_that_would_be_selected_is_approved_unless_another_is_named() ->
     condition = found.condition("Selected")
     assert condition is not None
     assert f"approvedRevision: {best.revision} " in condition.message
+
+
+def test_a_staged_version_is_approved_though_the_spec_asks_for_no_approval() -> None:
+    body, results = copy.deepcopy(golden("newer-version-staged"))
+    found = parse(body | {"status": expected("newer-version-staged")}, results)
+    assert found.spec.selection.approval == "Automatic"
+    (waiting,) = found.status.candidates
+    assert approved_revision(found, None) is waiting
 
 
 def test_a_candidate_that_has_the_key_of_another_for_its_name_is_not_approved_in_its_place() -> None:

@@ -429,6 +429,12 @@ def test_every_reason_that_stops_somebody_has_advice() -> None:
     [
         ("newer-files", "Something newer is worked on: Running: "),
         ("newer-files-fail", "Something newer does not serve, until something is changed.\n  what:  Converted: "),
+        ("newer-version-fails", "Something newer does not serve, until something is changed.\n  what:  Converted: "),
+        ("newer-version-staged", "Something newer waits for you: AwaitingApproval: version second, found at "),
+        ("newer-version-only-told-of", "Something newer waits for you: NewerVersion: version second, found at "),
+        ("newer-version-only-told-of", "version first serves; the look at 2026-11-21T01:13:00Z found version second, "),
+        ("look-fails", "It is not known whether something newer is there: SourceUnreachable: looks have failed since "),
+        ("look-fails", "version first serves; the look at 2026-11-21T00:00:06Z found nothing newer."),
         ("newer-images", "Note: NewImages: the installation has other images than this object keeps (server; "),
     ],
 )

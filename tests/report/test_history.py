@@ -49,6 +49,15 @@ def subject(*revisions: Revision, named: str = "") -> Subject:
     return parse(body, results)
 
 
+def test_a_version_that_was_followed_has_its_own_name() -> None:
+    known = revision(NEWEST)
+    serving = {"version": "fraud/7@0", "label": "version 7 (champion)", "foundAt": "2026-11-23T00:00:00Z"}
+    told = {**known.status, "source": known.status["source"] | {"serving": serving}}
+    followed = Revision.of(NEWEST, "onnx-fp32", "digits", known.server, known.template or {}, told)
+    sources = [row[-3] for row in table(subject(followed, revision(BEFORE))).rows]
+    assert sources == ["version 7 (champion)", "sha256:11111111"]
+
+
 def test_the_anchor_is_marked_and_what_that_means_is_told() -> None:
     found = subject(revision(NEWEST), revision(BEFORE))
     state = State(("1",), revision=revision(BEFORE))

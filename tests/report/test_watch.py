@@ -92,6 +92,19 @@ def test_it_follows_newer_files_of_an_object_that_stays_ready() -> None:
     assert "\n  to do: " in text
 
 
+@pytest.mark.parametrize(
+    ("name", "ends"),
+    [
+        ("newer-version-only-told-of", Exit.WAITING),
+        ("newer-version-staged", Exit.WAITING),
+        ("newer-version-fails", Exit.STALLED),
+        ("look-fails", Exit.OK),
+    ],
+)
+def test_it_ends_with_what_became_of_a_newer_version(name: str, ends: Exit) -> None:
+    assert watched([newer(name)])[0] == ends
+
+
 def test_the_failure_of_an_earlier_spec_is_not_shown_after_its_cure() -> None:
     failed = newer("newer-files-fail")
     cured = copy.deepcopy(failed)

@@ -9,6 +9,7 @@ from typing import Any
 from triton_converters.contract.comparison_result import ComparisonResult, MarkMetrics
 from triton_converters.contract.document import Document
 from triton_converters.contract.envelope import EXIT_FINAL, Outcome
+from triton_converters.contract.look import LookResult
 from triton_converters.contract.measurement_requests import (
     ComparisonRequest,
     ProfileRequest,
@@ -132,7 +133,9 @@ class Script:
     steps: tuple[str, ...] = ()
     """The models whose times a measurement tells of."""
     content: str = ""
-    """What else tells the content of a source from what was at its URI at first."""
+    """What else tells the content of a source from what was at its URI at first; the version that a look finds."""
+    exact: bool = True
+    """Whether versions are digests or commits."""
 
 
 GOOD = Script()
@@ -222,7 +225,8 @@ def repository(path: str) -> RepositoryModel | None:
 def _result(stage: str, candidate: str, request: Any, script: Script) -> Document:
     environment = replace(ENVIRONMENT, cpu=script.cpu, perf_analyzer=(script.command,))
     if stage == "source":
-        digest = request.published or hashlib.sha256((request.uri + script.content).encode()).hexdigest()
+        content = request.version or script.content
+        digest = request.published or hashlib.sha256((request.uri + content).encode()).hexdigest()
         requirements = hashlib.sha256(request.requirements.encode()).hexdigest() if request.requirements else ""
         return SourceResult(
             digest=digest,
@@ -237,6 +241,8 @@ def _result(stage: str, candidate: str, request: Any, script: Script) -> Documen
             resolved=request.resolved,
             files_key=request.files_key,
         )
+    if stage == "look":
+        return LookResult(script.content or "first", script.exact, f"version {script.content or 'first'}")
     if stage == "packages":
         return PackagesResult(("compass==1.1",), 1, 1000)
     if stage == "reference":

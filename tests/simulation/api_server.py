@@ -75,6 +75,10 @@ class ApiServer:
         """Who has the host name of its route."""
         return self.cluster.host_holder
 
+    def looks_beside(self, key: Key) -> int:
+        """How many other objects of the namespace look at their sources."""
+        return self.cluster.looks_beside
+
     def put(self, kind: ApiKind, body: Body) -> None:
         """Take in what was written: it is known already."""
 

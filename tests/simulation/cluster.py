@@ -84,7 +84,7 @@ class Cluster(Controllers):
             self.has_keda,
             self.has_gateway_api,
         )
-        observed = replace(observed, host_holder=self.host_holder)
+        observed = replace(observed, host_holder=self.host_holder, looks_beside=self.looks_beside)
         return plan(deployment, observed, self.settings, self.now)
 
     def act(self) -> int:

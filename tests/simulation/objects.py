@@ -88,6 +88,8 @@ class Objects:
     """The words of a bug in the operator, by which every pass ends; empty: there is none."""
     neighbours: tuple[str, ...] = ()
     """Names of the other TritonDeployments on the claim."""
+    looks_beside: int = 0
+    """How many Jobs of other objects of the namespace look at their sources."""
     host_holder: str = ""
     """Another object, NAMESPACE/NAME, that has the host name of the route; empty: none has."""
     now: datetime = datetime(2026, 11, 21, tzinfo=UTC)

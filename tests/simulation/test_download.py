@@ -153,6 +153,7 @@ def test_the_revision_of_a_repository_is_asked_for_and_that_of_a_file_is_not() -
         return request
 
     assert asked(uri="hf://acme/ocr", include=["*.onnx"]).items() >= {"revision": "v1.2", "include": ["*.onnx"]}.items()
+    assert asked(uri="mlflow://host/fraud")["revision"] == "v1.2"
     assert "revision" not in asked()
 
 

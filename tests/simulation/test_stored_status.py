@@ -29,6 +29,9 @@ def whole(settled: Cluster) -> Body:
     target = {"revision": "2" * 16, "candidate": "onnx-fp16"}
     chosen = {"models": [{"name": "digits", "candidates": [candidate("onnx-fp32")]}], "specDigest": "3" * 16}
     told = {"search": [search], "target": target, "resolved": chosen, "newImages": {**settled.status["images"]}}
+    version = {"version": "7", "label": "version 7", "foundAt": "2026-11-30T02:00:00Z"}
+    source = {"serving": version, "latest": {**version}, "lastCheckedAt": "2026-11-30T03:00:00Z"}
+    told |= {"source": settled.status["source"] | source, "lastHandledRequestAt": "2026-11-30T02:59:00Z"}
     status = settled.status | told
     assert set(status) == {each.alias for each in TritonDeploymentStatus.model_fields.values()}
     return deepcopy(status)

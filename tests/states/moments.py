@@ -6,10 +6,10 @@ written anew together with what is expected of them.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from tests.simulation.answers import FINAL, Script, Scripts, samples_vary, when
+from tests.simulation.answers import FINAL, Script, Scripts, all_good, samples_vary, when
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import UNANCHORED, a_step
 from tests.simulation.edits import a_narrower_batch, a_wider_batch, another_source, merged, only
@@ -18,6 +18,7 @@ from tests.simulation.moving import move
 from tests.states import nvidias_resnet50
 from tests.states.deployment import State, a_deployment, a_deployment_of, an_ensemble_of
 from tests.states.pods import without_a_node
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Counters
 
 ONE = a_deployment().one_candidate("ts-trace-fp32")
@@ -35,6 +36,13 @@ MEASURING = ROLLING_OUT.until_active("measure")
 READY = MEASURING.until_has("Ready")
 EDITED = READY.stepped().edited(a_narrower_batch())
 SERVING = READY.settled()
+FOLLOWED = (
+    a_deployment()
+    .one_candidate()
+    .asking(source={"uri": "oci://registry.example/acme/digits:nightly", "interval": "1h"})
+)
+SECOND = Script(content="second")
+NO_ANSWER = Script(exit_code=1, reason=Reason.SOURCE_UNREACHABLE, message="GET /v2/acme/digits: no answer")
 
 
 @dataclass
@@ -77,6 +85,23 @@ def newer_files(reason: str, scripts: Scripts | None = None) -> State:
         .then(move, scripts)
         .until(lambda each: each.has(reason, "UpToDate") and each.started("convert") > 4)
     )
+
+
+def followed(reason: str, look: Script, scripts: Scripts | None = None, **source: str) -> State:
+    """A source that is followed is looked at an hour later, and what became of what that look found."""
+    return (
+        FOLLOWED.asking(merged("source", **source))
+        .until_has("Ready")
+        .passed()
+        .then(_an_hour_later, look, scripts)
+        .until(lambda cluster: cluster.has(reason, "UpToDate"))
+    )
+
+
+def _an_hour_later(cluster: Cluster, look: Script, scripts: Scripts | None) -> None:
+    cluster.now += timedelta(hours=1.2)
+    others = scripts or all_good
+    cluster.scripts = lambda stage, name, request: look if stage == "look" else others(stage, name, request)
 
 
 def regressed(**regression: object) -> State:
@@ -232,6 +257,11 @@ MOMENTS: dict[str, State] = {
     "newer-files": newer_files("Running"),
     "newer-files-fail": newer_files("AllCandidatesFailed", when("convert", FINAL)),
     "newer-files-are-worse": newer_files("WorseThanBefore", when("comparison", Script(before=0.99))),
+    "looking-at-the-source": FOLLOWED.until_active("look"),
+    "newer-version-fails": followed("AllCandidatesFailed", SECOND, when("convert", FINAL)),
+    "newer-version-staged": followed("AwaitingApproval", SECOND, onChange="Stage"),
+    "newer-version-only-told-of": followed("NewerVersion", SECOND, onChange="Notify"),
+    "look-fails": followed("SourceUnreachable", NO_ANSWER),
     "newer-images": READY.upgraded(server_image="example/server:2"),
     "canary-undone": replaced(CANARY, failing=5).until_has("SoakFailed", "Soaked"),
 }

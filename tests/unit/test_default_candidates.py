@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.apiserver.custom_resources import MINIMAL, changed
 from triton_converters.contract import formats
 from triton_operator.api.format_rules import MODELS
+from triton_operator.api.resolved import FromRepository, ModelOfRepository
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images
 from triton_operator.candidates.defaults import MOST_CANDIDATES, default_candidates
@@ -93,6 +94,15 @@ def test_the_converter_image_for_gpus_builds_engines_of_what_is_not_tensorflows(
     source: str, expected: list[str]
 ) -> None:
     assert chosen(source, NVIDIA, converter_gpu="g:1", gpu=H100) == expected
+
+
+@pytest.mark.parametrize(("path", "expected"), [("ocr", ["onnx-fp32"]), ("MLmodel", ["onnx-fp32", "onnx-fp16"])])
+def test_only_what_a_triton_repository_serves_already_stays_as_it_is(path: str, expected: list[str]) -> None:
+    spec, model = given_spec("onnx", {"gpu": {}})
+    fields = dict(model) | {"path": path, "repository": FromRepository(file="1/model.onnx")}
+    images = Images(converter="c:1", converter_tensorflow="t:1", commands_version=1, server=NVIDIA)
+    model = ModelOfRepository.model_construct(**fields)
+    assert [each.name for each in default_candidates(spec, model, images)] == expected
 
 
 def test_every_source_format_has_a_choice() -> None:

@@ -10,6 +10,9 @@ from tests.simulation.test_keys import works
 from triton_converters.contract.stages import STAGES
 from triton_operator.api.triton_deployment import parse
 from triton_operator.context import Context
+from triton_operator.jobs.look import look_work
+from triton_operator.jobs.source import source_work
+from triton_operator.names import DOWNLOADS_LABEL
 from triton_operator.observed.history import History
 from triton_operator.observed.pod import OWN_FIRST
 from triton_operator.observed.snapshot import observe
@@ -59,7 +62,24 @@ def test_each_stage_has_its_shape() -> None:
         names = tuple(each["name"] for each in pod.get("initContainers", ()))
         found[work.stage] = (type(work.shape), names)
     assert found == SHAPES
-    assert found.keys() | {"snapshot"} == STAGES.keys()
+    assert found.keys() | {"look", "snapshot"} == STAGES.keys()
+
+
+def test_a_look_is_a_download_without_the_claim() -> None:
+    source = {"uri": "s3://models/digits", "interval": "1h", "secretRef": {"name": "bucket"}}
+    context = a_context(SPEC | {"source": source})
+    looks, downloads = (job(context, work)["spec"]["template"] for work in (look_work(context), source_work(context)))
+    assert looks["metadata"]["labels"][DOWNLOADS_LABEL] == downloads["metadata"]["labels"][DOWNLOADS_LABEL] == "true"
+    (look,), (download,) = (each["spec"]["containers"] for each in (looks, downloads))
+    assert look["env"] == download["env"]
+    assert look["securityContext"] == download["securityContext"]
+    volumes = {"tmp", "credentials"}
+    assert {each["name"] for each in looks["spec"]["volumes"]} == volumes
+    assert {each["name"] for each in downloads["spec"]["volumes"]} == volumes | {"repository"}
+    # Nor does it have to run where the claim's volume is.
+    assert "affinity" not in looks["spec"]
+    changed = looks["spec"].keys() - {"containers", "volumes", "activeDeadlineSeconds"}
+    assert {each: looks["spec"][each] for each in changed} == {each: downloads["spec"][each] for each in changed}
 
 
 def test_the_operators_own_init_containers_are_known_by_their_names() -> None:

@@ -1,5 +1,6 @@
 """What the operator tells Prometheus of stages and objects."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -215,3 +216,40 @@ def test_a_roll_out_that_is_held_has_a_metric_of_its_own() -> None:
     ]
     status = parse_status({"status": {"conditions": conditions}})
     assert list(samples(DIGITS, None, status)) == [("triton_operator_rollout_held", ("vision", "digits"), 1.0)]
+
+
+@pytest.mark.parametrize(("served", "is_told"), [("7", False), ("6", True), (None, False)])
+def test_a_version_that_does_not_serve_is_told_with_the_time_at_which_it_was_found(
+    served: str | None, is_told: bool
+) -> None:
+    found, looked = "2026-11-30T01:00:00Z", "2026-11-30T02:00:00Z"
+    source: dict[str, Any] = {
+        "latest": {"version": "7", "label": "version 7", "foundAt": found},
+        "lastCheckedAt": looked,
+    }
+    if served is not None:
+        source["serving"] = {"version": served, "label": "a version", "foundAt": found}
+    told = {name: value for name, _, value in samples(DIGITS, None, parse_status({"status": {"source": source}}))}
+    found_seconds, looked_seconds = (datetime.fromisoformat(each).timestamp() for each in (found, looked))
+    newest = {"triton_operator_newest_version_found_seconds": found_seconds} if is_told else {}
+    assert told == newest | {"triton_operator_last_look_seconds": looked_seconds}
+
+
+def test_a_time_that_somebody_wrote_into_the_status_is_no_sample() -> None:
+    latest, serving = ({"version": each, "label": "a version", "foundAt": "soon"} for each in ("7", "6"))
+    source = {"latest": latest, "serving": serving, "lastCheckedAt": "later"}
+    assert list(samples(DIGITS, None, parse_status({"status": {"source": source}}))) == []
+
+
+def test_looks_that_fail_have_a_metric_of_their_own() -> None:
+    condition = {
+        "type": "UpToDate",
+        "status": "Unknown",
+        "reason": "SourceUnreachable",
+        "message": "no answer",
+        "observedGeneration": 1,
+        "lastTransitionTime": "2026-11-21T00:00:00Z",
+    }
+    status = parse_status({"status": {"conditions": [condition]}})
+    told = ("triton_operator_look_failed", ("vision", "digits", "SourceUnreachable"), 1.0)
+    assert list(samples(DIGITS, None, status)) == [told]

@@ -395,3 +395,16 @@ def test_what_cannot_be_taken_in_leaves_everything_as_it_was() -> None:
     assert store.ready_reasons() == ["Pending"]
     assert store.seen(TRITON_DEPLOYMENT, "DELETED", a_body("digits", 7)) == [DIGITS]
     assert store.keys() == []
+
+
+def test_only_looks_of_other_objects_of_the_namespace_are_counted() -> None:
+    store = Store()
+    others = [("vision", "digits"), ("vision", "faces"), ("vision", "words"), ("sound", "voices")]
+    for number, (namespace, owner) in enumerate(others):
+        for stage in ("look", "source"):
+            store.put(JOB, a_body(f"{owner}-{stage}-1", number + 1, f"{owner}-{stage}", namespace, owner))
+    store.put(JOB, a_body("pages-source-1", 9, owner="pages"))
+    assert store.looks_beside(DIGITS) == 2
+    assert store.looks_beside(Key("sound", "voices")) == 0
+    store.remove(JOB, a_body("faces-look-1", 10, uid="faces-look", owner="faces"))
+    assert store.looks_beside(DIGITS) == 1

@@ -28,7 +28,7 @@ HARMLESS = {"ConfigMap", "NetworkPolicy"}
 """Kinds that may be written anew: no pod starts or ends for them."""
 STORED = stored.read()
 PINNED = {"example/converter:1", "example/converter-tensorflow:1", "example/converter-gpu:1"}
-INSTALLATIONS = {"packages", "snapshot"}
+INSTALLATIONS = {"look", "packages", "snapshot"}
 """Stages that the installation's image runs, whatever the object is pinned to: 0.1.0 need not know their requests, and
 a Job that runs at an upgrade begins anew."""
 ON_THE_WAY = (

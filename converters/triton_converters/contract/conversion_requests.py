@@ -38,7 +38,10 @@ class SourceRequest(Document):
     models: tuple[str, ...] = ()
     """Paths below the source of models whose format the spec leaves out; it is found by their content."""
     revision: str = ""
-    """Branch, tag or commit of a repository; empty: its main branch, or the scheme has none."""
+    """Branch, tag or commit of a repository, or alias or number of a registered model's version; empty: the main
+    branch, or the scheme has none."""
+    version: str = ""
+    """The ``LookResult.version`` that alone is published; empty: whatever the server has."""
     include: tuple[str, ...] = ()
     """Patterns of the files' paths, of which one must match (``fnmatch``); empty: all files."""
     paths: tuple[str, ...] = ()

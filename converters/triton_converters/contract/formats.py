@@ -90,6 +90,8 @@ AS_GIVEN = (HPS, TRITON_PYTHON)
 REPOSITORY = "triton-repository"
 """A model's folder of a Triton model repository, which holds a file of another format and its config.pbtxt. The source
 Job finds that format, and from then on the model has it."""
+MLMODEL = "MLmodel"
+"""The file of an MLflow model's folder that names the model's own file; as a ``path`` it stands for that one."""
 
 FORMATS: Mapping[str, Format] = {
     "ts-trace": Format("model.pt", PYTORCH, "pytorch_libtorch", False, "", ("none", "cuda")),

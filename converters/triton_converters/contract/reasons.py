@@ -32,7 +32,7 @@ class Reason(StrEnum):
         member.doc, member.kind, member.found_by = doc, kind, found_by
         return member
 
-    WAITING = Kind.GOES_ON("An earlier stage must finish first.")
+    WAITING = Kind.GOES_ON("An earlier stage must finish first, or the looks of other objects.")
     RUNNING = Kind.GOES_ON("The stage's Job is running, or the search measures other configurations.")
     QUEUED = Kind.WAITS("The stage's Job is suspended, by Kueue or by someone else; it goes on once it is not.")
     SUSPENDED = Kind.PAUSED("spec.suspend is true: no new Job starts. Or spec.serving.replicas is 0: no server runs.")
@@ -64,6 +64,13 @@ class Reason(StrEnum):
     READY = Kind.DONE("The revision that the spec asks for is active, verified and measured.")
     PROGRESSING = Kind.GOES_ON("The operator is working towards the spec.")
     NO_STALL = Kind.DONE("Nothing prevents the object from becoming ready.")
+    NEWER_VERSION = Kind.NOTICE(
+        "The source has a newer version than that of the active revision, and spec.source.onChange is Notify."
+    )
+    VERSION_UNSETTLED = Kind.WAITS(
+        "A look found a newer version, and another one has to find it too: files may be half written, and an alias may"
+        " change back."
+    )
     SHARED_CLAIM = Kind.NOTICE(
         "Other TritonDeployments use the same repository claim; one of them can fill it for all."
     )
@@ -253,6 +260,9 @@ class Reason(StrEnum):
     MEASUREMENT_FAILED = Kind.RETRY("perf_analyzer ended without a measurement.", Containers.CLIENT)
     CONSTRAINTS_NOT_MET = Kind.RETRY("No measurement meets every constraint.")
     NOT_BEST = Kind.DONE("Another candidate's best measurement is better.")
+    SAME_GRAPH = Kind.DONE(
+        "A newer version of a followed source has the graph of the one before, so the active candidate alone is tried."
+    )
     PASSED = Kind.DONE("The candidate passed every gate.")
     ALL_CANDIDATES_FAILED = Kind.SPEC("No candidate was converted, or none passed the gates.")
     UNSCHEDULABLE = Kind.ROOM("No node can run the pod; the message quotes the scheduler.")

@@ -19,6 +19,8 @@ SOAK = "soak."
 became active."""
 ACTIVE = f"{SOAK}active"
 """Entry with the active revision's Deployment."""
+FOLLOWING = "following"
+"""Entry with what looks found of a source that is followed."""
 FINISHED = "finished."
 """Prefix of an entry with the time at which a record's Job finished."""
 
@@ -37,7 +39,8 @@ def record_name(stage: str, key: str) -> str:
 
 def is_record(name: str) -> bool:
     """Whether an entry with the name is or may be a record; a newer version may have kinds that are unknown here."""
-    return name not in (CLAIM, HISTORY) and not name.startswith((DAMAGED, FAILURE, SOAK, FINISHED, IMAGE, GPU))
+    prefixes = (DAMAGED, FAILURE, SOAK, FINISHED, IMAGE, GPU)
+    return name not in (CLAIM, HISTORY, FOLLOWING) and not name.startswith(prefixes)
 
 
 def record_bytes(text: str) -> int:

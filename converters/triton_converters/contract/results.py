@@ -103,7 +103,7 @@ class Environment(Document):
 
 @dataclass(frozen=True)
 class RepositoryModel(Document):
-    """A model of a Triton repository: its file, and what is taken of its config.pbtxt."""
+    """A model of a Triton repository: its file, and what is taken of its config.pbtxt; or that of an MLmodel."""
 
     file: str
     """Path of the model's file or directory, below the source."""

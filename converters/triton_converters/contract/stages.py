@@ -18,6 +18,7 @@ from triton_converters.contract.conversion_requests import (
     SourceRequest,
 )
 from triton_converters.contract.document import Document
+from triton_converters.contract.look import LookRequest, LookResult
 from triton_converters.contract.measurement_requests import (
     ComparisonRequest,
     MeasureRequest,
@@ -76,6 +77,7 @@ class Stage:
 
 
 STAGES: Mapping[str, Stage] = {
+    "look": Stage(LookRequest, LookResult, image_in_key=False),
     "source": Stage(SourceRequest, SourceResult, image_in_key=False, deadline=CONVERSION, log_lines=("download ",)),
     "packages": Stage(
         PackagesRequest,

@@ -14,6 +14,7 @@ UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 _NAME = r"[a-z0-9][-.a-z0-9]*"
 _HOST = r"[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?(:[0-9]{1,5})?"
 _FOLDER = r"[A-Za-z0-9_~+,=:%-][A-Za-z0-9._~+,=:%-]*"
+_REGISTERED = r"[A-Za-z0-9_~+,=%-][A-Za-z0-9._~+,=%-]*"
 _OBJECT = r"[A-Za-z0-9_~+,=:-][A-Za-z0-9._~+,=:-]*"
 _IN_BUCKET = rf"[a-z0-9][-._a-z0-9]*(/{_OBJECT})*/?"
 _IMAGE = r"[a-z0-9]+(([.]|__?|-+)[a-z0-9]+)*"
@@ -33,7 +34,9 @@ class Scheme:
     may_be_file: bool = False
     """Whether a URI may name a single file, by the last name of its path."""
     has_revisions: bool = False
-    """Whether there are branches, tags or commits to choose from."""
+    """Whether there are branches, tags or commits, or versions of a registry, to choose from."""
+    needs_revision: bool = False
+    """Whether one of them must be named."""
     knows_accounts: bool = False
     """Whether the servers know a pod by its ServiceAccount."""
 
@@ -43,6 +46,12 @@ SCHEMES: Mapping[str, Scheme] = {
     "configmap": Scheme("configmap://NAME", rf"configmap://{_NAME}", is_remote=False),
     "https": Scheme("https://HOST/PATH/FILE", rf"https://{_HOST}(/{_FOLDER})*/{SEGMENT}", may_be_file=True),
     "hf": Scheme("hf://OWNER/REPOSITORY", rf"hf://{SEGMENT}/{SEGMENT}", has_revisions=True),
+    "mlflow": Scheme(
+        "mlflow://SERVER/NAME",
+        rf"mlflow://{_HOST}(/{_FOLDER})*/{_REGISTERED}",
+        has_revisions=True,
+        needs_revision=True,
+    ),
     "s3": Scheme("s3://BUCKET/PREFIX", rf"s3://{_IN_BUCKET}", may_be_file=True, knows_accounts=True),
     "gs": Scheme("gs://BUCKET/PREFIX", rf"gs://{_IN_BUCKET}", may_be_file=True, knows_accounts=True),
     "azure": Scheme("azure://CONTAINER/PREFIX", rf"azure://{_IN_BUCKET}", may_be_file=True, knows_accounts=True),
@@ -64,7 +73,8 @@ class Uri:
     host: str
     """The claim, the ConfigMap, the host with its port, the repository's owner, or the bucket."""
     path: str
-    """The path without slashes at its ends; may be empty. That of ``oci`` ends with the tag or the digest."""
+    """The path without slashes at its ends; may be empty. That of ``oci`` ends with the tag or the digest, that of
+    ``mlflow`` with the model's name, which may be percent-encoded."""
 
     @property
     def is_remote(self) -> bool:

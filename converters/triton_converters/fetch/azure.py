@@ -5,6 +5,7 @@ from pathlib import Path
 from obstore.store import AzureStore
 
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.look import LookResult
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import field
 from triton_converters.fetch.bucket import Bucket
@@ -19,6 +20,15 @@ IDENTITY = "AZURE_FEDERATED_TOKEN_FILE"
 
 def fetch(remote: Remote, place: Path) -> Fetched:
     """Download an object or a folder. Raises StageError, such as UnusableError."""
+    return _bucket(remote).fetch(place)
+
+
+def look(remote: Remote) -> LookResult:
+    """Return the version of an object or a folder. Raises StageError, such as UnusableError."""
+    return _bucket(remote).look()
+
+
+def _bucket(remote: Remote) -> Bucket:
     if not remote.credentials:
         message = f"name a Secret in {field.of('secretRef')} that has the storage account's name under {ACCOUNT}"
         raise StageError(Reason.SOURCE_ACCESS_DENIED, message)
@@ -26,7 +36,7 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     if ACCOUNT not in secret:
         raise UnusableError(f"lacks the key {ACCOUNT}")
     has_key = KEY in secret or SAS in secret
-    bucket = Bucket(
+    return Bucket(
         remote,
         AzureStore,
         account_name=secret[ACCOUNT],
@@ -35,4 +45,3 @@ def fetch(remote: Remote, place: Path) -> Fetched:
         endpoint=https_url(secret, ENDPOINT),
         skip_signature=not has_key and not identified(remote.service_account, IDENTITY),
     )
-    return bucket.fetch(place)

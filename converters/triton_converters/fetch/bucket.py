@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from hashlib import sha256
@@ -24,10 +24,23 @@ from obstore.exceptions import (
 )
 
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.look import LookResult
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import connection, field
 from triton_converters.fetch.credentials import UnusableError
-from triton_converters.fetch.folder import MOST_FILES, NO_NAME, VERSION, File, changed, chosen, clash, missing, single
+from triton_converters.fetch.folder import (
+    MOST_FILES,
+    NO_NAME,
+    VERSION,
+    File,
+    changed,
+    check_version,
+    chosen,
+    clash,
+    minute,
+    missing,
+    single,
+)
 from triton_converters.fetch.http_file import RANGE_REFUSED, TAG
 from triton_converters.fetch.partial import Partial
 from triton_converters.fetch.patience import patiently
@@ -78,31 +91,60 @@ class Bucket:
     def fetch(self, place: Path) -> Fetched:
         """Download the object, or the objects below the folder. Raises StageError."""
         path = self._remote.uri.path
-        found = patiently(lambda: self._head(path)) if path else None
+        found = self._object()
         if found is None:
             return self._fetch_folder(path, place)
         target = single(place, self._remote)
-        version = self._download(path, place, target)
+        check_version(self._remote, _version([found]))
+        meta = self._download(path, place, target)
+        check_version(self._remote, _version([meta]))
+        version = meta["version"] or meta["e_tag"] or ""
         return Fetched(version if _VERSION.fullmatch(version) else "", single=True, files=frozenset({target.name}))
+
+    def look(self) -> LookResult:
+        """Return the version of the object, or of the objects below the folder. Raises StageError.
+
+        It takes one request for the object, and without one another for each LISTED objects below the folder.
+        """
+        found = self._object()
+        if found is not None:
+            return LookResult(_version([found]), exact=False, label=f"modified {minute(found['last_modified'])}")
+        told, _ = self._folder(self._remote.uri.path)
+        newest = minute(max(each["last_modified"] for each in told))
+        return LookResult(_version(told), exact=False, label=f"{len(told)} objects, newest {newest}")
+
+    def _object(self) -> ObjectMeta | None:
+        """Return what the server says of the object that the URI names; None: there is none."""
+        path = self._remote.uri.path
+        return patiently(lambda: self._head(path)) if path else None
+
+    def _folder(self, path: str) -> tuple[list[ObjectMeta], list[File]]:
+        """Return what the server says of the objects below a folder that are taken, and their files."""
+        what = f"{self._name}/{path}"
+        listed = patiently(lambda: self._list(path))
+        files = chosen(self._remote, _files(listed, path, what)) if listed else []
+        if not files:
+            raise StageError(Reason.SOURCE_NOT_FOUND, f"{what} is neither an object nor a folder with objects")
+        names = {f"{path}/{each.name}" if path else each.name for each in files}
+        return [each for each in listed if each["path"] in names], files
 
     def _fetch_folder(self, path: str, place: Path) -> Fetched:
         what = f"{self._name}/{path}"
         above = f"{path}/" if path else ""
-        listed = patiently(lambda: self._list(path))
-        files = chosen(self._remote, _files(listed, path, what)) if listed else []
+        told, files = self._folder(path)
+        version = _version(told)
+        check_version(self._remote, version)
         # The library tells the mark of an empty folder from an object no more: both have no slash at the end.
         files = [each for each in files if each.bytes or self._is_object(above + each.name)]
         if not files:
-            raise StageError(Reason.SOURCE_NOT_FOUND, f"{what} is neither an object nor a folder with objects")
-        keys = {above + each.name for each in files}
-        version = _version(listed, keys)
+            raise StageError(Reason.SOURCE_NOT_FOUND, f"{what} has no file, but marks of empty folders")
         for each in missing(place, version, files, what):
             target = place / FILES / each.name
             self._download(above + each.name, place, target, each.bytes)
             if (came := target.stat().st_size) != each.bytes:
                 message = f"{what} changed: {each.name} has {came} bytes, but was listed with {each.bytes}"
                 raise StageError(Reason.SOURCE_TRUNCATED, message, final=False)
-        if _version(patiently(lambda: self._list(path)), keys) != version:
+        if _version(self._folder(path)[0]) != version:
             # A folder that becomes what it was has the same version, but not all that came is of it.
             (place / VERSION).unlink()
             raise changed()
@@ -133,14 +175,14 @@ class Bucket:
             raise StageError(Reason.SOURCE_INVALID, message)
         return listed
 
-    def _download(self, path: str, place: Path, target: Path, listed: int | None = None) -> str:
-        """Write an object to ``target`` and return its version or, without one, its entity tag."""
+    def _download(self, path: str, place: Path, target: Path, listed: int | None = None) -> ObjectMeta:
+        """Write an object to ``target`` and return what the server said of it."""
         partial = Partial(place, f"{self._name}/{path}", target.name, listed)
-        version = patiently(lambda: self._try(path, partial), lambda: partial.have()[1])
+        meta = patiently(lambda: self._try(path, partial), lambda: partial.have()[1])
         partial.complete(target)
-        return version
+        return meta
 
-    def _try(self, path: str, partial: Partial) -> str:
+    def _try(self, path: str, partial: Partial) -> ObjectMeta:
         """Read the object, or what is missing of it, over one connection."""
         tag, have = partial.have()
         # The last byte is asked for again, because nothing at all cannot be asked for.
@@ -160,7 +202,7 @@ class Bucket:
             partial.forget()
             raise connection.no_part(self._name)
         partial.write(self._chunks(path, answer), found if TAG.fullmatch(found) else "", start, answer.meta["size"])
-        return answer.meta["version"] or found
+        return answer.meta
 
     def _chunks(self, path: str, answer: GetResult) -> Iterator[bytes]:
         with self._told(path, body=True):
@@ -219,9 +261,9 @@ def _status(error: Exception, text: str) -> int:
     return next((status for kind, status in kinds.items() if isinstance(error, kind)), 0)
 
 
-def _version(listed: list[ObjectMeta], keys: Container[str]) -> str:
-    """Return a hash of what the listing says of these objects."""
-    told = sorted((each["path"], each["size"], each["e_tag"]) for each in listed if each["path"] in keys)
+def _version(listed: Iterable[ObjectMeta]) -> str:
+    """Return a hash of what the server says of these objects."""
+    told = sorted((each["path"], each["size"], each["e_tag"] or str(each["last_modified"])) for each in listed)
     return sha256(repr(told).encode()).hexdigest()
 
 

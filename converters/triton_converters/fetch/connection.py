@@ -3,6 +3,7 @@
 import contextlib
 import os
 import ssl
+import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -27,6 +28,8 @@ from triton_converters.fetch import field
 
 CONNECT_SECONDS, READ_SECONDS = 15.0, 60.0
 """How long a connection, and each read from it, may take."""
+ANSWER_SECONDS = 60.0
+"""How long an answer about files may take. One that comes byte by byte would keep a Job until its deadline."""
 MOST_REDIRECTS = 5
 PROXY, NO_PROXY, CA_BUNDLE = "HTTPS_PROXY", "NO_PROXY", "SOURCE_CA_BUNDLE"
 """Environment variables: the proxy's URL, the hosts that are reached without it, separated by commas, and certificates
@@ -45,8 +48,9 @@ def opened(
     headers: Mapping[str, str],
     credentials: Mapping[str, str],
     refusal: Refusal = lambda answer, is_first: None,
+    method: str = "GET",
 ) -> Iterator[urllib3.BaseHTTPResponse]:
-    """Yield the answer 200 or 206 to a GET request, whose body is not read yet.
+    """Yield the answer 200 or 206 to a request, whose body is not read yet.
 
     ``credentials``: headers that only the host of ``url`` is sent. Raises StageError; it is not final for what another
     try may find otherwise. What goes wrong while the body is read is raised as StageError, too.
@@ -57,7 +61,7 @@ def opened(
             is_first = _origin(target) == _origin(first)
             sent = {**headers, **(credentials if is_first else {})}
             answer = _pool(_proxy(target), os.environ.get(CA_BUNDLE, "")).request(
-                "GET", target.geturl(), headers=sent, redirect=False, retries=False, preload_content=False
+                method, target.geturl(), headers=sent, redirect=False, retries=False, preload_content=False
             )
             try:
                 if answer.status not in REDIRECTS:
@@ -71,6 +75,26 @@ def opened(
                 # Not released: what is left of a body is not read.
                 answer.close()
     raise StageError(Reason.SOURCE_INVALID, f"{first.netloc} redirects more than {MOST_REDIRECTS} times")
+
+
+def body(answer: urllib3.BaseHTTPResponse, most: int, who: str) -> bytes:
+    """Return the body of an answer about files; of one that is longer than ``most`` bytes, the first ones.
+
+    Whatever is cut there cannot be parsed. Raises StageError(SourceUnreachable) if it comes too slowly.
+    """
+    ends = time.monotonic() + ANSWER_SECONDS
+    read = bytearray()
+    while len(read) < most and (chunk := answer.read1(most - len(read))):
+        read += chunk
+        if time.monotonic() > ends:
+            message = f"{who} did not send its whole answer in {ANSWER_SECONDS:g} s"
+            raise StageError(Reason.SOURCE_UNREACHABLE, message, final=False)
+    return bytes(read)
+
+
+def is_same_origin(one: str, other: str) -> bool:
+    """Whether two URLs are of one host and port, which alone gets its credentials. Raises StageError(SourceInvalid)."""
+    return _origin(_parts(one)) == _origin(_parts(other))
 
 
 def _parts(url: str) -> SplitResult:

@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
@@ -74,6 +75,19 @@ def chosen(remote: Remote, files: Sequence[F]) -> list[F]:
     """Return the files that are taken; raises what `check_named` raises."""
     names = taken([each.name for each in files], remote.request)
     return [each for each in files if each.name in names]
+
+
+def check_version(remote: Remote, version: str) -> None:
+    """Raise StageError(SourceChanged) if another version than this one is asked for."""
+    if remote.request.version not in ("", version):
+        message = f"{remote.request.uri} changed after the operator had looked at it; the operator looks again"
+        raise StageError(Reason.SOURCE_CHANGED, message)
+
+
+def minute(time: datetime) -> str:
+    """Return a time with its minute in UTC, such as ``2026-11-30T01:02Z``; one without a zone is taken for UTC."""
+    zoned = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return zoned.astimezone(UTC).strftime("%Y-%m-%dT%H:%MZ")
 
 
 def changed() -> StageError:

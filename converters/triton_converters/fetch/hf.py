@@ -15,9 +15,10 @@ from urllib.parse import quote
 from urllib3 import BaseHTTPResponse
 
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.look import LookResult
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import field
-from triton_converters.fetch.connection import opened
+from triton_converters.fetch.connection import body, opened
 from triton_converters.fetch.credentials import choose
 from triton_converters.fetch.folder import MOST_FILES, File, NameRefusedError, chosen, clash, missing
 from triton_converters.fetch.http_file import download
@@ -29,35 +30,61 @@ ENDPOINT = "HF_ENDPOINT"
 HUB = "https://huggingface.co"
 LARGEST_ANSWER = 32 * 1024 * 1024
 """Bytes of an answer that are read: it is parsed in memory."""
+SHORT = 12
+"""Digits of a commit in a label."""
 _COMMIT, _SHA256 = re.compile(r"[0-9a-f]{40}"), re.compile(r"[0-9a-f]{64}")
 
 
 def fetch(remote: Remote, place: Path) -> Fetched:
     """Download the wanted files of a revision; their version is the commit. Raises StageError."""
-    repository = f"{remote.uri.host}/{remote.uri.path}"
-    endpoint = os.environ.get(ENDPOINT) or HUB
-    found = choose(remote.credentials, ("HF_TOKEN",))
-    header = {"Authorization": f"Bearer {found[0]}"} if found else {}
-    revision = remote.request.revision or "main"
-    answer = patiently(
-        lambda: _asked(f"{endpoint}/api/models/{repository}/revision/{revision}?blobs=true", header, repository)
-    )
-    commit, files = _read(answer, repository)
-    if _COMMIT.fullmatch(revision) and commit != revision:
-        message = f"{repository} has another commit, {commit}, under the name {revision}, which is a commit's"
-        raise StageError(Reason.SOURCE_INVALID, f"{message}; correct {field.of('version')}")
+    repository, header = _repository(remote), _header(remote)
+    commit, files = _revision(remote, remote.request.version or _name(remote))
     what = f"{repository} at {commit}"
     files = chosen(remote, files)
     for each in missing(place, commit, files, what):
-        url = f"{endpoint}/{repository}/resolve/{commit}/{quote(each.name)}"
+        url = f"{_endpoint()}/{repository}/resolve/{commit}/{quote(each.name)}"
         download(url, place, place / FILES / each.name, lambda: header, each.bytes)
     hashes = {each.name: each.sha256 for each in files if each.sha256}
     return Fetched(commit, single=False, files=frozenset(each.name for each in files), hashes=hashes)
 
 
+def look(remote: Remote) -> LookResult:
+    """Return the commit of the revision, which one request tells. Raises StageError."""
+    commit, _ = _revision(remote, _name(remote))
+    return LookResult(commit, exact=True, label=f"{_name(remote)}, commit {commit[:SHORT]}")
+
+
+def _repository(remote: Remote) -> str:
+    return f"{remote.uri.host}/{remote.uri.path}"
+
+
+def _name(remote: Remote) -> str:
+    return remote.request.revision or "main"
+
+
+def _endpoint() -> str:
+    return os.environ.get(ENDPOINT) or HUB
+
+
+def _header(remote: Remote) -> dict[str, str]:
+    found = choose(remote.credentials, ("HF_TOKEN",))
+    return {"Authorization": f"Bearer {found[0]}"} if found else {}
+
+
+def _revision(remote: Remote, name: str) -> tuple[str, list[File]]:
+    """Return the commit of a branch, a tag or a commit, and its files."""
+    repository = _repository(remote)
+    url = f"{_endpoint()}/api/models/{repository}/revision/{name}?blobs=true"
+    commit, files = _read(patiently(lambda: _asked(url, _header(remote), repository)), repository)
+    if _COMMIT.fullmatch(name) and commit != name:
+        message = f"{repository} has another commit, {commit}, under the name {name}, which is a commit's"
+        raise StageError(Reason.SOURCE_INVALID, f"{message}; correct {field.of('version')}")
+    return commit, files
+
+
 def _asked(url: str, header: dict[str, str], repository: str) -> bytes:
     with opened(url, {}, header, lambda answer, is_first: _refusal(answer, repository)) as answer:
-        return answer.read(LARGEST_ANSWER + 1)
+        return body(answer, LARGEST_ANSWER, "the hub")
 
 
 def _refusal(answer: BaseHTTPResponse, repository: str) -> StageError | None:
@@ -84,8 +111,6 @@ def _refusal(answer: BaseHTTPResponse, repository: str) -> StageError | None:
 def _read(answer: bytes, repository: str) -> tuple[str, list[File]]:
     """Return the commit and its files; raises StageError if the answer is not one of the hub's."""
     try:
-        if len(answer) > LARGEST_ANSWER:
-            raise ValueError
         told = json.loads(answer)
         commit = told["sha"]
         files = list(_files(told["siblings"]))

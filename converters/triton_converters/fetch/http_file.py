@@ -18,6 +18,8 @@ from triton_converters.fetch.partial import Partial
 from triton_converters.fetch.patience import patiently
 
 CHUNK_BYTES = 1024 * 1024
+IDENTITY = {"Accept-Encoding": "identity"}
+"""The header that asks for the file as it is: a compressed one has another entity tag."""
 RANGE_REFUSED = 416
 """HTTP status of a part that is not there."""
 TAG = re.compile(r'"[\x21\x23-\x7e]{1,128}"')
@@ -54,7 +56,7 @@ def _try(partial: Partial, credentials: Header) -> str:
         partial.forget()
         return no_part(host)
 
-    with opened(partial.url, {"Accept-Encoding": "identity", **resume}, credentials(), refused) as answer:
+    with opened(partial.url, {**IDENTITY, **resume}, credentials(), refused) as answer:
         if answer.headers.get("Content-Encoding", "identity") != "identity":
             message = f"{host} sends the file compressed although it was asked not to; use a server that does not"
             raise StageError(Reason.SOURCE_INVALID, message)

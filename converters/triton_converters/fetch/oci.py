@@ -15,6 +15,7 @@ from typing import Any
 from triton_converters.claim_store import sources
 from triton_converters.claim_store.digest import SourceFile, sha256_of
 from triton_converters.contract.failure import StageError
+from triton_converters.contract.look import LookResult
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch.docker_config import account
 from triton_converters.fetch.folder import MOST_FILES, File, chosen, clash, missing
@@ -28,6 +29,8 @@ UNPACK = "io.deis.oras.content.unpack"
 """The annotation by which ORAS tells an archive that it made of a folder from a file that is an archive."""
 ARCHIVE = "application/vnd.oci.image.layer.v1.tar+gzip"
 """The media type of a folder, if the annotation is missing."""
+SHORT = len("sha256:") + 12
+"""Characters of a digest in a label."""
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _REFERENCE = re.compile(r"(.+?)(?::|@)([^/]+)")
 
@@ -41,12 +44,10 @@ class Layer(File):
 
 def fetch(remote: Remote, place: Path) -> Fetched:
     """Download the wanted files of an artifact; their version is the manifest's digest. Raises StageError."""
-    found = _REFERENCE.fullmatch(remote.uri.path)
-    assert found is not None
-    name, reference = found.groups()
-    repository = Repository(remote.uri.host, name, account(remote.credentials, remote.uri.host, name))
-    manifest, version = _manifest(repository, reference, f"{remote.uri.host}/{name}")
-    what = f"{remote.uri.host}/{name} at {version}"
+    repository, reference = _located(remote)
+    artifact = f"{repository.host}/{repository.name}"
+    manifest, version = _manifest(repository, remote.request.version or reference, artifact)
+    what = f"{artifact} at {version}"
     layers = _read(manifest, what)
     files, folders = ([each for each in layers if each.is_folder is kind] for kind in (False, True))
     # What an archive holds is known once it is here, so with one all is taken.
@@ -64,6 +65,27 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     names = _unpacked(archives, set(hashes), place, remote, what)
     check_named(names, remote.request)
     return Fetched(version, single=False, files=frozenset(names), hashes=hashes)
+
+
+def look(remote: Remote) -> LookResult:
+    """Return the digest of the tag's manifest. Raises StageError.
+
+    One HEAD request tells it, which registries do not count as a pull, after those that log in.
+    """
+    repository, reference = _located(remote)
+    digest = repository.digest(reference)
+    if not _DIGEST.fullmatch(digest):
+        _, digest = _manifest(repository, reference, f"{repository.host}/{repository.name}")
+    label = digest if reference == digest else f"tag {reference}, {digest[:SHORT]}..."
+    return LookResult(digest, exact=True, label=label)
+
+
+def _located(remote: Remote) -> tuple[Repository, str]:
+    """Return the repository, and the tag or the digest."""
+    found = _REFERENCE.fullmatch(remote.uri.path)
+    assert found is not None
+    name, reference = found.groups()
+    return Repository(remote.uri.host, name, account(remote.credentials, remote.uri.host, name)), reference
 
 
 def _manifest(repository: Repository, reference: str, what: str) -> tuple[bytes, str]:

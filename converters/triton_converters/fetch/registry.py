@@ -7,7 +7,8 @@ registry's own token server gives for a name and password, or for nothing.
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from urllib3 import BaseHTTPResponse
@@ -15,11 +16,13 @@ from urllib3 import BaseHTTPResponse
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import field
-from triton_converters.fetch.connection import DENIED, Refusal, answered, opened
+from triton_converters.fetch.connection import DENIED, Refusal, answered, body, opened
 from triton_converters.fetch.patience import patiently
 
 MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
 """The media types of what names its layers."""
+DIGEST = "Docker-Content-Digest"
+"""The header with a manifest's digest."""
 LARGEST_MANIFEST = 4 * 1024 * 1024
 """What the specification wants every registry to accept."""
 LARGEST_TOKEN = 64 * 1024
@@ -32,6 +35,7 @@ _PART = re.compile(r'(?:"[^"]*"|[^",])+')
 _SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)(?:\s+(?![=\s])|\s*$)")
 _PARAMETER = re.compile(r'\s*(realm|service)\s*=\s*"([\x20\x21\x23-\x7e]{1,1024})"\s*', re.IGNORECASE)
 _TOKEN = re.compile(r"[\x21-\x7e]+")
+T = TypeVar("T")
 
 
 class Repository:
@@ -45,7 +49,13 @@ class Repository:
 
     def manifest(self, reference: str) -> bytes:
         """Return the manifest of a tag or a digest, unread. Raises StageError."""
-        return patiently(lambda: self._manifest(reference))
+        return patiently(
+            lambda: self._ask("GET", reference, lambda answer: body(answer, LARGEST_MANIFEST + 1, self.host))
+        )
+
+    def digest(self, reference: str) -> str:
+        """Return the digest that the registry tells of a manifest, unchecked; it may be empty. Raises StageError."""
+        return patiently(lambda: self._ask("HEAD", reference, lambda answer: answer.headers.get(DIGEST, "")))
 
     def blob(self, digest: str) -> str:
         """Return a blob's URL."""
@@ -61,11 +71,14 @@ class Repository:
             self._ask_token()
         return {"Authorization": f"Bearer {self._token}"}
 
-    def _manifest(self, reference: str) -> bytes:
+    def _ask(self, method: str, reference: str, read: Callable[[BaseHTTPResponse], T]) -> T:
+        """Return what is read of the answer to a request for a manifest."""
         url = f"https://{self.host}/v2/{self.name}/manifests/{reference}"
 
-        def asked() -> bytes:
-            return _read(url, ", ".join(MANIFESTS), self.header(), self._refusal(reference))
+        def asked() -> T:
+            accepted = {"Accept": ", ".join(MANIFESTS)}
+            with opened(url, accepted, self.header(), self._refusal(reference), method) as answer:
+                return read(answer)
 
         try:
             return asked()
@@ -110,10 +123,9 @@ class Repository:
         query["scope"] = f"repository:{self.name}:pull"
         url = f"{realm}{'&' if parts.query else '?'}{urlencode(query)}"
         account = {"Authorization": self._account} if self._account else {}
-        answer = _read(url, "application/json", account, self._token_refusal)
+        with opened(url, {"Accept": "application/json"}, account, self._token_refusal) as asked:
+            answer = body(asked, LARGEST_TOKEN, self.host)
         try:
-            if len(answer) > LARGEST_TOKEN:
-                raise ValueError
             told = json.loads(answer)
             token = told.get("token") or told["access_token"]
             seconds = told.get("expires_in", USUAL_SECONDS)
@@ -159,9 +171,3 @@ class _ChallengedError(StageError):
 
     def __init__(self) -> None:
         super().__init__(Reason.SOURCE_ACCESS_DENIED, "")
-
-
-def _read(url: str, accept: str, credentials: Mapping[str, str], refusal: Refusal) -> bytes:
-    """Return the answer, or of one that is longer than every manifest one byte more than they have."""
-    with opened(url, {"Accept": accept}, credentials, refusal) as answer:
-        return answer.read(LARGEST_MANIFEST + 1)

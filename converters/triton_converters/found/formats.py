@@ -24,7 +24,7 @@ def found_format(source: Path, path: str) -> str:
     kind = kind_of(place)
     if kind is not None and kind.format:
         return kind.format
-    if place.is_dir() and (models := _models(place, source)):
+    if place.is_dir() and (models := models_below(place, source)):
         message = f"{path} is a folder: set path to the model in it, {' or '.join(models[:NAMED_FILES])}"
         raise StageError(Reason.FORMAT_NOT_FOUND, message)
     if kind is not None and kind.is_weights:
@@ -43,8 +43,11 @@ def refusal(place: Path, kind: FileKind | None) -> str:
     return f"{kind.words}, which cannot be served: {kind.advice}"
 
 
-def _models(folder: Path, source: Path) -> list[str]:
-    """Return the models below a folder by their paths below the source, in order; none is looked for in a model."""
+def models_below(folder: Path, source: Path) -> list[str]:
+    """Return the models below a folder by their paths below the source, in order; none is looked for in a model.
+
+    Raises OSError.
+    """
     found: list[str] = []
     for each in sorted(islice(folder.rglob("*"), MOST_FILES)):
         path = str(each.relative_to(source))

@@ -4,10 +4,8 @@ They are copied from a mounted volume, or downloaded to the claim first (``fetch
 belong to the kubelet in a mounted ConfigMap. See docs/source.md.
 """
 
-import importlib
-import os
 from collections.abc import Collection, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from triton_converters.claim_store import sources
 from triton_converters.claim_store.digest import SourceFile, digest_of, hashes_of, sha256_of
@@ -15,22 +13,19 @@ from triton_converters.claim_store.publish import resumable_directory, temporary
 from triton_converters.contract import layout, uris
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import FORMATS
+from triton_converters.contract.formats import FORMATS, MLMODEL
 from triton_converters.contract.model_repository import CONFIG
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.repository_config import LONGEST
 from triton_converters.contract.results import RepositoryModel, SourceResult
 from triton_converters.contract.uris import Uri
-from triton_converters.fetch import credentials, field, mounted
+from triton_converters.fetch import field, mounted, scheme
 from triton_converters.fetch.folder import changed
-from triton_converters.fetch.remote import FILES, Fetched, Remote, check_named, taken
-from triton_converters.found import repository
+from triton_converters.fetch.remote import FILES, Fetched, check_named, taken
+from triton_converters.found import mlflow, repository
 from triton_converters.found.batches import counts_length, has_batch_dimension
 from triton_converters.found.formats import found_format
 from triton_converters.model_config import given
-
-SERVICE_ACCOUNT = "SOURCE_SERVICE_ACCOUNT"
-"""Environment variable with the name of the ServiceAccount by which a cloud knows the pod."""
 
 
 def run(request: SourceRequest) -> SourceResult:
@@ -40,11 +35,7 @@ def run(request: SourceRequest) -> SourceResult:
     DigestMismatch, what ``_model`` raises, and for a download what ``fetch`` raises; InputMissing (what an earlier Job
     published is gone). OSError: the claim is full.
     """
-    field.FIELD.set(request.field)
-    try:
-        uri = uris.split(request.uri)
-    except ValueError as error:
-        raise StageError(Reason.SOURCE_INVALID, f"{field.of('uri')}: {error}") from error
+    uri = scheme.uri_of(request)
     if request.published:
         return _published(request)
     result = _downloaded(request, uri) if uri.is_remote else _mounted(request)
@@ -91,9 +82,8 @@ def _downloaded(request: SourceRequest, uri: Uri) -> SourceResult:
         print(f"{request.uri} is on the claim already, with the expected SHA-256", flush=True)
         return result
     with resumable_directory(layout.source_directory(request.key).parent, request.key) as place:
-        scheme = importlib.import_module(f"triton_converters.fetch.{uri.scheme}")
-        remote = Remote(uri, credentials.read(), request, os.environ.get(SERVICE_ACCOUNT, ""))
-        fetched: Fetched = scheme.fetch(remote, place)
+        module, remote = scheme.of(request, uri)
+        fetched: Fetched = module.fetch(remote, place)
         if fetched.published:
             _expect(request, digest_of(fetched.hashes, single=False))
             print(f"{request.uri} is on the claim already: nothing was downloaded", flush=True)
@@ -175,7 +165,10 @@ def _result(request: SourceRequest, digest: str, files: Collection[str], resolve
 
 
 def _model(source: Path, path: str) -> tuple[str, RepositoryModel | None]:
-    """Return the format of a model and, for a folder of a Triton repository, what its config.pbtxt says."""
+    """Return the format of a model and, for a folder of a Triton repository or an MLmodel, what that says."""
+    if PurePosixPath(path).name == MLMODEL:
+        file, form = mlflow.model_file(source, path)
+        return form, mlflow.repository_model(file)
     if not repository.is_model(source, path):
         return found_format(source, path), None
     try:

@@ -195,7 +195,8 @@ class Model(ApiType):
     """Path of the Python file with `get_model` (docs/user-files.md) or, for format `triton-python`, `class
     TritonPythonModel`, relative to the root of the source."""
     path: SourcePath | None = None
-    """Path of the model's file (or directory: tf-savedmodel, triton-repository), relative to the root of the source."""
+    """Path of the model's file (or directory: tf-savedmodel, triton-repository), relative to the root of the source.
+    That of an `MLmodel` stands for the file that it names."""
     arguments: Arguments = Field(default_factory=dict)
     """Arguments of `get_model`, as those of the dataloader. For format `triton-python`, they are parameters of
     config.pbtxt. Default: none."""

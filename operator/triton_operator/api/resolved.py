@@ -1,10 +1,12 @@
 """What the operator fills in for fields that a spec leaves out."""
 
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Self
 
 from pydantic import Field
 
 from triton_converters.contract.document import given
+from triton_converters.contract.formats import MLMODEL
 from triton_converters.contract.results import RepositoryModel, Signature, Tensor
 from triton_operator.api.duration import written
 from triton_operator.api.model import DynamicBatching, Model, ModelCandidate, ModelConfiguration, SourceFormat
@@ -26,7 +28,7 @@ class DeclaredTensor(ApiType):
 
 
 class FromRepository(ApiType):
-    """What is taken of a Triton repository: the model's file, and the fields of its config.pbtxt."""
+    """What is taken of a Triton repository: the model's file, and what config.pbtxt sets; of an MLmodel, the file."""
 
     file: SourcePath
     """Path of the model's file or directory, relative to the root of the source."""
@@ -73,9 +75,14 @@ class FromRepository(ApiType):
 
 
 class ModelOfRepository(Model):
-    """A model of a Triton repository whose format is known; ``path`` is still its folder."""
+    """A model of a Triton repository whose format is known; ``path`` is still its folder. Or of MLflow: its MLmodel."""
 
     repository: FromRepository
+
+    @property
+    def is_of_mlflow(self) -> bool:
+        """Whether an MLmodel names the model's file, so that there is no config.pbtxt."""
+        return PurePosixPath(self.path or "").name == MLMODEL
 
     @property
     def declared(self) -> Signature | None:
@@ -102,7 +109,7 @@ class ResolvedModel(ApiType):
     )
     """Candidates of a model whose spec lists none."""
     repository: FromRepository | None = None
-    """What a model's folder of a Triton repository says, if the spec names such a folder."""
+    """What a model's folder of a Triton repository says, or an MLmodel, if the spec names such a folder or file."""
 
 
 class Resolved(ApiType):

@@ -1,11 +1,12 @@
 """Where the model comes from, and the user's Python files."""
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
 from triton_converters.contract import uris
+from triton_operator.api.duration import Span, Within, seconds
 from triton_operator.api.pod import LocalReference
 from triton_operator.api.schema import ApiType, Arguments, DnsName, PythonFile, Version, cel_list, rules
 
@@ -56,6 +57,10 @@ def _has_scheme(chosen: Callable[[uris.Scheme], bool]) -> str:
 
 FILE_RULES = (
     (
+        f"!({_has_scheme(lambda scheme: scheme.needs_revision)}) || (has(self.version) && self.version != '')",
+        f"{uris.shapes(lambda scheme: scheme.needs_revision)} needs a version: set version to an alias, or to a number",
+    ),
+    (
         f"!has(self.secretRef) || {_has_scheme(lambda scheme: scheme.is_remote)}",
         f"secretRef is only for files that are downloaded: remove it, or set uri to one of"
         f" {uris.shapes(lambda scheme: scheme.is_remote)}",
@@ -74,11 +79,11 @@ class Source(ApiType):
     model_config = ConfigDict(json_schema_extra=rules(*FILE_RULES))
     uri: SourceUri
     """URI of the files: `pvc://CLAIM/PATH`, `configmap://NAME`, `https://HOST/PATH/FILE`, `hf://OWNER/REPOSITORY`,
-    `oci://REGISTRY/REPOSITORY:TAG`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
-    `azure://CONTAINER/PREFIX`(docs/source.md)."""
+    `mlflow://SERVER/NAME`, `oci://REGISTRY/REPOSITORY:TAG`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
+    `azure://CONTAINER/PREFIX` (docs/source.md)."""
     version: Version = ""
-    """Branch, tag or commit of `hf`, by default `main`; otherwise any text. A change has the URI read again. Default:
-    empty."""
+    """Branch, tag or commit of `hf`, by default `main`; alias or number of a version of `mlflow`; otherwise any text. A
+    change has the URI read again. Default: empty."""
     sha256: Annotated[str, StringConstraints(max_length=64, pattern=r"^([0-9a-f]{64})?$")] = ""
     """Expected SHA-256 of the file or, of a folder or a ConfigMap, of the lines that `sha256sum` prints, sorted by path
     (docs/source.md). Of `spec.source`, all files are then taken, or those of `include`. Default: not checked."""
@@ -95,7 +100,44 @@ class Source(ApiType):
     @property
     def version_names_files(self) -> bool:
         """Whether another `version` asks for other files. Otherwise it only says when to look again."""
-        return uris.split(self.uri).scheme == "hf"
+        return uris.SCHEMES[uris.split(self.uri).scheme].has_revisions
+
+
+FOLLOWS = frozenset({"interval", "on_change"})
+"""The fields of a source that say how it is followed, and not which files are asked for."""
+
+
+class FollowedSource(Source):
+    """The files of the model, which the operator may follow as they change."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            *FILE_RULES,
+            (
+                f"!has(self.interval) || ({_has_scheme(lambda scheme: scheme.is_remote)}"
+                " && !self.uri.contains('@sha256:'))",
+                f"interval is only for files that are downloaded and may change at their URI: remove it, or set uri to"
+                f" one of {uris.shapes(lambda scheme: scheme.is_remote)}",
+            ),
+            (
+                "!has(self.interval) || !has(self.sha256) || self.sha256 == ''",
+                "sha256 allows one version alone, and interval asks for newer ones: remove one of them",
+            ),
+            ("!has(self.onChange) || has(self.interval)", "onChange says what becomes of newer files: set interval"),
+        )
+    )
+    interval: Annotated[Span, Within("5m", "168h")] | None = None
+    """How often the operator looks for a newer version at the URI, from 5m to 168h (docs/follow.md). Default: never;
+    the version that was read first stays."""
+    on_change: Literal["Serve", "Stage", "Notify"] = "Serve"
+    """What becomes of a newer version: `Serve` verifies it and rolls it out, `Stage` does all but the roll-out, which
+    waits for `selection.approvedRevision`, and `Notify` only tells of it. Where inputs or outputs change, `Serve` is
+    `Stage`. Default: Serve."""
+
+    @property
+    def interval_seconds(self) -> float | None:
+        """Seconds between two looks; None: the source is not followed."""
+        return seconds(self.interval) if self.interval is not None else None
 
 
 class Dataset(Source):

@@ -29,7 +29,7 @@ from triton_operator.api.rollout import Rollout
 from triton_operator.api.schema import ApiType, list_map, rules
 from triton_operator.api.selection import Selection
 from triton_operator.api.serving import Serving
-from triton_operator.api.source import Dataset, Source, UserEntrypoint
+from triton_operator.api.source import Dataset, FollowedSource, Source, UserEntrypoint
 
 
 class TritonDeploymentSpec(ApiType):
@@ -91,7 +91,7 @@ class TritonDeploymentSpec(ApiType):
     )
     suspend: bool = False
     """If true, the operator starts no new Jobs. The active revision keeps serving. Default: false."""
-    source: Source
+    source: FollowedSource
     """Where the model's code and checkpoint are."""
     weights: Source | None = None
     """Where the weights are, if not in the source. They are published like it, and mounted read-only at `$(WEIGHTS)` in

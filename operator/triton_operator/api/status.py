@@ -76,15 +76,32 @@ class Condition(StatusType):
     """When `status` last changed, as an RFC 3339 time in UTC."""
 
 
-class SourceStatus(StatusType):
-    """The source that the operator last read."""
+class VersionStatus(StatusType):
+    """A version of the source, as its server names it."""
 
-    digest: str
-    """Digest of the source, as sha256:HEX."""
+    version: str
+    """What identifies the content: a commit, a digest, a model's name and number, or a digest of a listing."""
+    label: str
+    """The version as a person reads it."""
+    found_at: str
+    """When a look first found it, as an RFC 3339 time in UTC."""
+
+
+class SourceStatus(StatusType):
+    """The source that the operator last read and, if `source.interval` is set, what lies at its URI."""
+
+    digest: str = ""
+    """Digest of the source, as sha256:HEX; empty until it is read."""
     version: str = ""
     """The `version` in `spec.source` when the operator read the source."""
     downloaded_version: str = ""
     """The server's name of what was downloaded: a commit, a digest or an entity tag; empty if none."""
+    serving: VersionStatus | None = None
+    """The version that the active revision was made from; absent if it was made while the source was not followed."""
+    latest: VersionStatus | None = None
+    """The version that the last look found, whether it serves or not; UpToDate tells why if it does not."""
+    last_checked_at: str = ""
+    """When a look last found a version, as an RFC 3339 time in UTC."""
 
 
 class TensorStatus(StatusType):
@@ -273,6 +290,8 @@ class TritonDeploymentStatus(StatusType):
     """What the operator fills in for fields that the spec leaves out."""
     source: SourceStatus | None = None
     """The source that the operator last read."""
+    last_handled_request_at: str = ""
+    """The value of the annotation `triton-operator.dev/requestedAt` that the last look answered."""
     signature: SignatureStatus | None = None
     """The inputs and outputs that every candidate serves."""
     candidates: Annotated[

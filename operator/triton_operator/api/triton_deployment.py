@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,14 +13,17 @@ from pydantic_core import ErrorDetails
 
 from triton_converters.contract.document import DEPTH_LIMIT, is_deeper
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import printable
 from triton_operator.api.repository import Repository
 from triton_operator.api.schema import ApiType
 from triton_operator.api.serving import Serving
+from triton_operator.api.source import FOLLOWS
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.names import (
     API_VERSION,
     KIND,
+    REQUEST_ANNOTATION,
     RETRY_ANNOTATION,
     UPDATE_IMAGES_ANNOTATION,
     claim,
@@ -42,6 +46,8 @@ _CHANGES_NOTHING: dict[str, Any] = {
 }
 """Fields of the spec that do not change what serves: autoscalers write the replicas, and the others say how long is
 waited and what is kept."""
+_APPROVES: Mapping[str, Any] = {"selection": {"approval", "approved_revision"}}
+"""Fields of the spec by which a person approves, which change nothing of how candidates rank."""
 _ROUNDS = 8
 """More than the status has levels: a value that is left out may be required by what holds it, and so on."""
 
@@ -70,7 +76,9 @@ _WORDS = {
 }
 """What is said of a field that the CRD leaves open, by pydantic's type of the fault."""
 _UNREAD = ("ownerReferences", "finalizers")
-_READ_ANNOTATIONS = (RETRY_ANNOTATION, UPDATE_IMAGES_ANNOTATION)
+_READ_ANNOTATIONS = (RETRY_ANNOTATION, UPDATE_IMAGES_ANNOTATION, REQUEST_ANNOTATION)
+LONGEST_REQUEST = 64
+"""Characters of the annotation that asks for a look, which the status repeats: a time, or the id of a pipeline."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +95,16 @@ class TritonDeployment:
     """A digest of the annotation that asks once for the images of the installation; empty: there is none."""
     goal_digest: str
     """A digest of what the spec says, without what changes nothing that serves."""
+    ranking_digest: str
+    """A digest of what the spec says, without that and without what a person approves."""
     spec: TritonDeploymentSpec
     status: TritonDeploymentStatus
     labels: Mapping[str, str] = field(default_factory=dict)
     """The object's own labels, as far as its children get them."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     """The object's own annotations, as far as its children may get them; the installation says which of them do."""
+    requested_at: str = ""
+    """The annotation that asks for a look, without what a status cannot repeat; empty: there is none."""
     created_at: str = ""
     """When the object was made, as the API server writes it."""
 
@@ -130,7 +142,7 @@ def parse(body: dict[str, Any]) -> TritonDeployment:
         faults = {fault["loc"]: _words(fault) for fault in error.errors()}
         told = (f"spec.{'.'.join(map(str, place))}: {words}" for place, words in faults.items())
         raise InvalidSpecError("; ".join(told), faults) from error
-    return _with_spec(body, spec, _goal_digest(spec))
+    return _with_spec(body, spec, (_goal_digest(spec), _goal_digest(spec, _APPROVES)))
 
 
 def _words(fault: ErrorDetails) -> str:
@@ -147,7 +159,7 @@ def parse_kept(body: dict[str, Any]) -> TritonDeployment:
     parts: dict[str, type[ApiType]] = {"serving": Serving, "repository": Repository}
     said = {field: stored[field] for field in parts if field in stored and not is_deeper(stored[field])}
     understood: dict[str, Any] = {field: _understood(part, said.get(field)) for field, part in parts.items()}
-    return _with_spec(body, TritonDeploymentSpec.model_construct(**understood), "")
+    return _with_spec(body, TritonDeploymentSpec.model_construct(**understood), ("", ""))
 
 
 def _understood(part: type[ApiType], said: Any) -> ApiType:
@@ -162,7 +174,7 @@ def _understood(part: type[ApiType], said: Any) -> ApiType:
     return found
 
 
-def _with_spec(body: dict[str, Any], spec: TritonDeploymentSpec, goal_digest: str) -> TritonDeployment:
+def _with_spec(body: dict[str, Any], spec: TritonDeploymentSpec, digests: tuple[str, str]) -> TritonDeployment:
     metadata = body["metadata"]
     return TritonDeployment(
         namespace=metadata["namespace"],
@@ -171,11 +183,13 @@ def _with_spec(body: dict[str, Any], spec: TritonDeploymentSpec, goal_digest: st
         generation=metadata["generation"],
         retry=_noted(metadata, RETRY_ANNOTATION),
         update_images=_noted(metadata, UPDATE_IMAGES_ANNOTATION),
-        goal_digest=goal_digest,
+        goal_digest=digests[0],
+        ranking_digest=digests[1],
         spec=spec,
         status=parse_status(body),
         labels=labels if _length(labels := _inherited(metadata.get("labels"))) <= LONGEST_LABELS_BYTES else {},
         annotations=_inherited(metadata.get("annotations")),
+        requested_at=_repeatable((metadata.get("annotations") or {}).get(REQUEST_ANNOTATION, "")),
         created_at=metadata.get("creationTimestamp", ""),
     )
 
@@ -228,11 +242,19 @@ def _noted(metadata: dict[str, Any], annotation: str) -> str:
     return digest(text, 10) if text else ""
 
 
-def _goal_digest(spec: TritonDeploymentSpec) -> str:
-    """Return the digest. What the user left out is left out, so that a newer operator's defaults do not change it."""
+def _repeatable(text: str) -> str:
+    return printable(text).strip()[:LONGEST_REQUEST]
+
+
+def _goal_digest(spec: TritonDeploymentSpec, others: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """Return the digest. What the user left out is left out, so that a newer operator's defaults do not change it.
+
+    ``others``: further fields that are left out of it.
+    """
     sources = (("source", spec.source), ("weights", spec.weights), ("dataset", spec.dataset))
     looks_again = {field for field, files in sources if files is not None and not files.version_names_files}
-    without: dict[str, Any] = _CHANGES_NOTHING | {field: {"version"} for field in looks_again}
+    without: dict[str, Any] = {**_CHANGES_NOTHING, **others} | {field: {"version"} for field in looks_again}
+    without["source"] = without.get("source", set()) | FOLLOWS
     said = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=without)
     return digest({field: value for field, value in said.items() if value != {}}, 16)
 

@@ -26,7 +26,7 @@ def default_candidates(spec: TritonDeploymentSpec, model: Model, images: Images)
     ``model``: its format is known. A model of a Triton repository, which somebody serves already, keeps its format.
     The first one is in fp32. On the CPU all are; on a GPU the others are in fp16, because it is faster there.
     """
-    if isinstance(model, ModelOfRepository):
+    if isinstance(model, ModelOfRepository) and not model.is_of_mlflow:
         assert model.format is not None
         return (_candidate(model.format, "fp32", "none"),)
     served_ways = (way for way in _ways(spec, model, images) if _is_served(images.server, model, *way))

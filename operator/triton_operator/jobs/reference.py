@@ -1,6 +1,7 @@
 """The Job that runs the framework, and what all Jobs with user code get."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from triton_converters.contract.formats import ENSEMBLE
 from triton_converters.contract.results import ReferenceResult, SourceResult, Tensor
 from triton_operator import names
 from triton_operator.api.model import Model
-from triton_operator.api.source import Source, UserEntrypoint
+from triton_operator.api.source import FOLLOWS, Source, UserEntrypoint
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
 from triton_operator.jobs.packages import packages_key
@@ -56,11 +57,9 @@ def examples_key(context: Context, source: SourceResult) -> str:
 
 def basis(spec: TritonDeploymentSpec) -> str:
     """Return a digest of everything in the spec that changes the reference's batches, and so every conversion."""
-    # Who may read the files does not change them.
     file_fields = [each for each in (spec.source, spec.weights, spec.dataset) if each is not None]
-    sources = [
-        _hashed(each.model_copy(update={"secret_ref": None, "service_account_name": None})) for each in file_fields
-    ]
+    # Who may read the files, and when somebody looks for newer ones, does not change them.
+    sources = [_hashed(each, without={"secret_ref", "service_account_name", *FOLLOWS}) for each in file_fields]
     undeclared = (model.name for model in spec.models if spec.follows_graph(model))
     # A file that moves from `conversion` to a step is installed elsewhere.
     steps = [("steps", *spec.step_requirements)] if spec.step_requirements else []
@@ -107,9 +106,9 @@ def surroundings(context: Context) -> list[Any]:
     return [None if dataset is None else [context.namespace, _hashed(dataset)], *context.framework_inputs]
 
 
-def _hashed(files: Source) -> dict[str, Any]:
-    """Return files as keys and digests cover them."""
-    return files.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+def _hashed(files: Source, without: AbstractSet[str] = frozenset()) -> dict[str, Any]:
+    """Return files as keys and digests cover them. ``without``: fields that change nothing."""
+    return files.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=set(without))
 
 
 def request_sizes(spec: TritonDeploymentSpec) -> tuple[int, ...]:

@@ -8,10 +8,12 @@ from triton_converters.contract import layout, uris
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.records import record_name
 from triton_converters.contract.results import RepositoryModel, SourceResult
+from triton_converters.contract.text import is_time
 from triton_operator import names
 from triton_operator.api.source import Source
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
+from triton_operator.observed.following import Following, FoundVersion
 from triton_operator.resources.volumes import claim_volume, secret_volume
 from triton_operator.resources.work import Download, Plain, Work
 
@@ -75,19 +77,60 @@ def source_works(context: Context) -> list[SourceWork]:
 
 
 def source_work(context: Context) -> SourceWork:
-    """Return the work of the source's Job, which also finds formats and batch dimensions."""
+    """Return the work of the source's Job, which also finds formats and batch dimensions.
+
+    Of a source that is followed, it is that of the version that was taken.
+    """
+    taken = followed(context).taken
+    return _work(context, context.spec.source, version=taken.version if taken is not None else "", **_asked(context))
+
+
+def unfollowed_source(context: Context) -> SourceResult | None:
+    """Return what a Job published of the source before it was followed; None: none did."""
+    return recorded_source(context, _work(context, context.spec.source, **_asked(context)))
+
+
+def followed(context: Context) -> Following:
+    """Return what is known of the source that the spec asks for, whether it is followed or was.
+
+    If the record of it is lost, the last status tells what serves.
+    """
+    source = context.spec.source
+    asked = _request(source, **_asked(context))
+    identity = _files_key(context, source, asked)
+    known, status = context.observed.following, context.triton_deployment.status.source
+    if known is not None:
+        return known if known.source == identity else Following(identity)
+    serving = status.serving if status is not None and context.active_server is not None else None
+    if serving is None or not is_time(serving.found_at):
+        return Following(identity)
+    return Following(identity, taken=FoundVersion(serving.version, serving.label, serving.found_at))
+
+
+def serving_version(context: Context) -> str:
+    """Return the version that the active revision was made from; empty: none is active, or it is not known."""
+    source = context.triton_deployment.status.source
+    serving = source.serving if source is not None and context.active_server is not None else None
+    return serving.version if serving is not None else ""
+
+
+def look_request(context: Context) -> SourceRequest:
+    """Return the request by which the source is downloaded, for a Job that only looks."""
+    return _request(context.spec.source, **_asked(context))
+
+
+def _asked(context: Context) -> dict[str, Any]:
+    """Return the fields of the source's request that tell what of it is taken, and what is asked about it."""
     models, graphs = (
         tuple(each.path or "" for each in models) for models in (context.sought_models, context.graph_models)
     )
-    return _work(
-        context,
-        context.spec.source,
-        models=models,
-        graphs=graphs,
-        paths=source_paths(context.spec),
-        requirements=context.spec.conversion.requirements,
-        step_requirements=context.spec.other_requirements,
-    )
+    return {
+        "models": models,
+        "graphs": graphs,
+        "paths": source_paths(context.spec),
+        "requirements": context.spec.conversion.requirements,
+        "step_requirements": context.spec.other_requirements,
+    }
 
 
 def source_paths(spec: TritonDeploymentSpec) -> tuple[str, ...]:
@@ -130,29 +173,15 @@ def _work(context: Context, source: Source, **fields: Any) -> SourceWork:
     Whoever asks something else about files that were read does not ask for others, which may lie there by now. So the
     answer is found in what is published.
     """
-    uri = uris.split(source.uri)
-    request = SourceRequest(
-        key="",
-        uri=source.uri,
-        path="" if uri.is_remote else uri.path,
-        sha256=source.sha256,
-        revision=source.version if uris.SCHEMES[uri.scheme].has_revisions else "",
-        include=tuple(source.include),
-        **fields,
-    )
-    others = (source.version, context.triton_deployment.uid)
-    key = names.result_key("source", request, *others, without=MESSAGES)
-    # Where all is taken, to ask for a requirements file takes no other file.
-    taken = sorted({*request.files}) if request.paths else []
-    files_key = names.result_key("source", request, *others, *taken, without=QUESTIONS)
-    request = replace(request, key=key, files_key=files_key)
+    request = _request(source, **fields)
+    key = names.result_key("source", request, *_others(context, source), without=MESSAGES)
+    request = replace(request, key=key, files_key=_files_key(context, source, request))
     shape: Plain | Download
     if (published := _published(context, request)) is not None:
         request = replace(request, published=published.digest, resolved=published.resolved)
         shape = Plain()
-    elif uri.is_remote:
-        credentials = secret_volume(source.secret_ref.name) if source.secret_ref is not None else ((), ())
-        shape = Download(*credentials, source.service_account_name or "")
+    elif uris.split(source.uri).is_remote:
+        shape = download(source)
     else:
         shape = Plain(*claim_volume(context, "source", source.uri, layout.SOURCE_MOUNT))
     return Work(
@@ -161,6 +190,38 @@ def _work(context: Context, source: Source, **fields: Any) -> SourceWork:
         deadline_seconds=context.spec.conversion.active_deadline_seconds,
         shape=shape,
     )
+
+
+def _request(source: Source, **fields: Any) -> SourceRequest:
+    """Return a request without its keys."""
+    uri = uris.split(source.uri)
+    return SourceRequest(
+        key="",
+        uri=source.uri,
+        path="" if uri.is_remote else uri.path,
+        sha256=source.sha256,
+        revision=source.version if uris.SCHEMES[uri.scheme].has_revisions else "",
+        include=tuple(source.include),
+        **fields,
+    )
+
+
+def _files_key(context: Context, source: Source, request: SourceRequest) -> str:
+    """Return ``SourceRequest.files_key``."""
+    # Where all is taken, to ask for a requirements file takes no other file.
+    taken = sorted({*request.files}) if request.paths else []
+    return names.result_key("source", request, *_others(context, source), *taken, without=QUESTIONS)
+
+
+def _others(context: Context, source: Source) -> tuple[str, str]:
+    """Return what the keys cover besides the request."""
+    return source.version, context.triton_deployment.uid
+
+
+def download(source: Source, *, has_claim: bool = True) -> Download:
+    """Return the shape of a Job that reaches the source's server."""
+    credentials = secret_volume(source.secret_ref.name) if source.secret_ref is not None else ((), ())
+    return Download(*credentials, source.service_account_name or "", has_claim)
 
 
 def _published(context: Context, request: SourceRequest) -> SourceResult | None:

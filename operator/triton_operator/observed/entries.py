@@ -12,6 +12,7 @@ from triton_converters.contract.records import (
     DAMAGED,
     FAILURE,
     FINISHED,
+    FOLLOWING,
     GPU,
     HISTORY,
     IMAGE,
@@ -23,6 +24,7 @@ from triton_converters.contract.records import (
 from triton_converters.contract.text import is_time
 from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.observed.failures import Damage, Failure
+from triton_operator.observed.following import Following
 from triton_operator.observed.gpu import NO_GPU, NodeGpu
 from triton_operator.observed.history import History
 from triton_operator.observed.promotion import Promotion
@@ -58,10 +60,17 @@ class Entries:
     """Name and uid, NAME/UID, of the claim that holds the recorded results; empty: not recorded."""
     history: History = field(default_factory=History)
     """The states that served, as recorded."""
+    following: Following | None = None
+    """What looks found of the source; None: it was never followed."""
 
     def on_another_claim(self) -> "Entries":
         """Return what still holds once another claim is used, which has none of the results."""
-        return Entries(promotions=self.promotions, active_record=self.active_record, recorded_claim=self.recorded_claim)
+        return Entries(
+            promotions=self.promotions,
+            active_record=self.active_record,
+            recorded_claim=self.recorded_claim,
+            following=self.following,
+        )
 
 
 def read_entries(entries: Mapping[str, str]) -> Entries:
@@ -70,6 +79,7 @@ def read_entries(entries: Mapping[str, str]) -> Entries:
     An unreadable record counts as absent, so its Job runs again and replays the result. So does a failure, and a
     revision that is damaged is found again when a server starts on it. Without the record of a change, a revision stays
     active and is not soaked; without that of the active one, the Service's selector tells.
+    Without the record of looks, the source is looked at anew.
     """
     records, unreadable = _records(entries)
     promotions, active_record = read_moves(entries)
@@ -85,6 +95,7 @@ def read_entries(entries: Mapping[str, str]) -> Entries:
         unreadable=unreadable,
         recorded_claim=entries.get(CLAIM, ""),
         history=history,
+        following=dict(_documents(entries, FOLLOWING, Following)).get(""),
     )
 
 

@@ -123,6 +123,16 @@ class Revision(Document):
         return _text(_field(source, "version") or _field(source, "revision"))
 
     @property
+    def followed_version(self) -> str:
+        """The version of a followed source that it was made from; empty if the record does not tell."""
+        return _text(_field(_field(_field(self.status, "source"), "serving"), "version"))
+
+    @property
+    def source_label(self) -> str:
+        """The version that it was made from in words, or else `source_version`; empty if the record tells neither."""
+        return _text(_field(_field(_field(self.status, "source"), "serving"), "label")) or self.source_version
+
+    @property
     def source_digest(self) -> str:
         """Digest of the source's files; empty if the record does not tell."""
         return _text(_field(_field(self.status, "source"), "digest"))

@@ -51,6 +51,8 @@ class Observed(Entries):
     """Whether the API server knows the kind HTTPRoute."""
     host_holder: str = ""
     """NAMESPACE/NAME of another TritonDeployment whose HTTPRoute has a host name that the spec asks for; or empty."""
+    looks_beside: int = 0
+    """How many Jobs of other objects of the namespace look at sources."""
     has_results: bool = False
     """Whether the results ConfigMap is there."""
     has_preview: bool = False

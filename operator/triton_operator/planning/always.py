@@ -12,8 +12,10 @@ from triton_converters.contract.records import HISTORY
 from triton_operator.api.status import TritonDeploymentStatus
 from triton_operator.context import Context
 from triton_operator.effects import AddOn, Effects, Statement
+from triton_operator.observed.following import Following
 from triton_operator.observed.history import History
 from triton_operator.planning.conditions import Outline, outline_of
+from triton_operator.planning.following import follow
 from triton_operator.planning.recording import remembered
 from triton_operator.planning.status import status_of
 from triton_operator.resources.disruptions import disruption_budget
@@ -37,6 +39,8 @@ class Draft:
     canary: Trial
     """The canary of the target revision, or of an earlier target whose canary is being ended."""
     history: History
+    following: Following | None = None
+    """What is known of the source from this pass on; None until `follow_source` has run."""
     conditions: tuple[Statement, ...] = ()
     """The conditions of scaling and of the route, if the spec asks for them."""
     requeue_after: tuple[float, ...] = ()
@@ -97,11 +101,18 @@ def keep_service(context: Context, draft: Draft) -> Draft:
     return draft.plus(serve.keep_serving(context, draft.soak, draft.canary))
 
 
+def follow_source(context: Context, draft: Draft) -> Draft:
+    """Look at the source if a look is due, and decide what becomes of the version that the last one found."""
+    followed = follow(context, draft.progress, draft.outline, draft.soak)
+    with_source = replace(draft, following=followed.known, outline=followed.outline)
+    return with_source.plus(followed.effects, requeue_after=followed.again_after)
+
+
 def make_status(context: Context, draft: Draft) -> Draft:
     """Make the status from the progress and the conditions; what follows in ALWAYS does not change it."""
-    return replace(
-        draft, status=status_of(context, draft.progress, draft.outline, draft.soak, draft.optional_conditions)
-    )
+    assert draft.following is not None
+    status = status_of(context, draft.progress, draft.outline, draft.soak, draft.following, draft.optional_conditions)
+    return replace(draft, status=status)
 
 
 def remember_state(context: Context, draft: Draft) -> Draft:
@@ -149,6 +160,7 @@ ALWAYS: tuple[Callable[[Context, Draft], Draft], ...] = (
     scale_active,
     route_requests,
     spare_servers,
+    follow_source,
     make_status,
     remember_state,
     continue_trials,

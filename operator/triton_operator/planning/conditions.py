@@ -58,6 +58,12 @@ class Outline:
     """The conditions of the stages, also of those that are not reached."""
     facts: SummaryFacts
     """The facts that decide Ready, UpToDate, Reconciling and Stalled."""
+    decisive: Statement
+    """What the target waits for or failed at."""
+    newer: Statement | None = None
+    """The condition UpToDate of an object that has all that was taken of its source; None: nothing newer is known."""
+    worked_on: str = ""
+    """The version of the source that is worked on, in words; empty: it serves, or the source is not followed."""
 
 
 def outline_of(context: Context, progress: Progress) -> Outline:
@@ -68,6 +74,7 @@ def outline_of(context: Context, progress: Progress) -> Outline:
         _unknown_while_undecided(known.get(kind) or _unreached_stage(context, kind, unreached)) for kind in STAGES
     ]
     is_available = bool(_available_statement(stages).status)
+    decisive = _decisive_statement(progress, stages)
     facts = SummaryFacts(
         complete=progress.is_complete and is_available,
         rolled_back=context.spec.rollout.revision is not None,
@@ -75,9 +82,9 @@ def outline_of(context: Context, progress: Progress) -> Outline:
         available=is_available,
         soaks=progress.soaks is not None,
         stalled=progress.stalled,
-        paused=_decisive_statement(progress, stages).reason in PAUSED,
+        paused=decisive.reason in PAUSED,
     )
-    return Outline(stages, facts)
+    return Outline(stages, facts, decisive)
 
 
 def conditions(
@@ -211,7 +218,7 @@ def _new_images_notice(context: Context, new_images: Images | None) -> Iterator[
 def _summary(context: Context, progress: Progress, outline: Outline) -> list[Statement]:
     """The conditions that summarize: Ready, Reconciling and Stalled as kstatus reads them, and UpToDate."""
     stages, facts, soaks = outline.stages, outline.facts, progress.soaks
-    decisive = _decisive_statement(progress, stages)
+    decisive = outline.decisive
     current_standing = standing(facts)
     current_activity = activity(facts)
     truths = summary_truths(facts)
@@ -219,9 +226,12 @@ def _summary(context: Context, progress: Progress, outline: Outline) -> list[Sta
     reconciling = Statement("Reconciling", truths["Reconciling"], *_activity_reason(current_activity, obstacle))
     stalled = replace(decisive, type="Stalled", status=True) if truths["Stalled"] else CLEAR
     if current_standing in NEWEST:
-        pair = _conditions_when_up_to_date(context, _up_to_date_condition(context, current_standing, soaks))
+        up_to_date = _up_to_date_condition(context, current_standing, soaks)
+        newer = outline.newer if up_to_date.status else None
+        pair = _conditions_when_up_to_date(context, newer or up_to_date)
     elif current_standing is Standing.SERVES_OLDER:
-        pair = _conditions_while_older_serves(context, decisive)
+        words = ": ".join(filter(None, (outline.worked_on, decisive.message)))
+        pair = _conditions_while_older_serves(context, replace(decisive, message=words))
     else:
         unmet = _available_statement(stages) if current_standing is Standing.UNAVAILABLE else decisive
         pair = (replace(unmet, type=kind, status=False) for kind in ("Ready", "UpToDate"))
@@ -283,6 +293,7 @@ def _conditions_while_older_serves(context: Context, obstacle: Statement) -> Ite
 
 def event_fields(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:
     """Type, reason, message and condition of the Events about conditions, candidates and revisions that changed."""
+    yield from _newer_version_event(old, new)
     yield from _active_change_event(old, new)
     old_states = {each.type: (each.status, each.reason) for each in old.conditions}
     stays_ready = "UpToDate" in old_states and all(_is_ready(status) for status in (old, new))
@@ -307,9 +318,18 @@ def _has_event(new: TritonDeploymentStatus, condition: Condition, stays_ready: b
     if condition.type == "UpToDate":
         is_stopped = any((each.type, each.reason) == ("Reconciling", condition.reason) for each in new.conditions)
         has_failed = condition.reason not in UNDECIDED and is_stopped
-        return stays_ready and (condition.status == "True" or has_failed)
+        return stays_ready and (condition.status in ("True", "Unknown") or has_failed)
     # A stage's condition says why a summary does not hold.
     return condition.type not in SUMMARY or (condition.status == "True" and condition.type != "Reconciling")
+
+
+def _newer_version_event(
+    old: TritonDeploymentStatus, new: TritonDeploymentStatus
+) -> Iterator[tuple[str, str, str, str]]:
+    """The Event of a look that found another version than the looks before it."""
+    before, after = (each.source.latest if each.source is not None else None for each in (old, new))
+    if before is not None and after is not None and before.version != after.version:
+        yield "Normal", Reason.NEWER_VERSION, f"UpToDate: the source has {after.label}, and had {before.label}", ""
 
 
 def _candidate_events(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:

@@ -155,7 +155,8 @@ def _prerequisites(context: Context, draft: Draft) -> Iterator[dict[str, Any]]:
     """Yield what Jobs and servers need to be there first: the claim, the NetworkPolicies, and the records."""
     effects = draft.effects
     yield from (body for body in (claim(context), jobs_policy(context)) if body is not None)
-    if context.spec.installs_packages or any(work.downloads for work in source_works(context)):
+    downloads = context.spec.source.interval is not None or any(work.downloads for work in source_works(context))
+    if context.spec.installs_packages or downloads:
         yield sources_policy(context)
     if context.observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         yield from server_policies(context)

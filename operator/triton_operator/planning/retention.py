@@ -6,6 +6,7 @@
 | a result that a state of the history needs | while there is room, the newest state first |
 | another result | while there is room, the newest first, and until files leave the claim |
 | a failure | while the plan reads it, or its result is kept |
+| what a look found | once it is told in the entry `following` |
 | a damaged revision, a failed soak | the newest |
 | a change of the active revision | while its Deployment is there, or active |
 | what cannot be read | always: a newer operator may have written it, and may need what it names |
@@ -48,6 +49,7 @@ def retained(context: Context, effects: Effects, history: History) -> Entries:
         unreadable=observed.unreadable,
         recorded_claim=_claim(context),
         history=history,
+        following=effects.following or observed.following,
     )
     records = _records(context, effects, history, _texts(entries))
     return replace(entries, records=records, failures=_failures(context, effects, records))
@@ -92,6 +94,8 @@ def _texts(entries: Entries) -> Iterator[str]:
         yield entries.active_record.to_json()
     if entries.history.states:
         yield entries.history.to_json()
+    if entries.following is not None:
+        yield entries.following.to_json()
 
 
 def _records(context: Context, effects: Effects, history: History, texts: Iterable[str]) -> Mapping[str, Record]:
@@ -99,7 +103,8 @@ def _records(context: Context, effects: Effects, history: History, texts: Iterab
 
     A record that is not written no longer marks its files as used; the clean Jobs of other objects rely on that.
     """
-    records = context.observed.records
+    # What a look found is told apart from its record, which its Job alone has.
+    records = {name: each for name, each in context.observed.records.items() if each.outcome.stage != "look"}
     kept = records.keys() & (effects.needed | {record_name("convert", context.active_revision)})
     before = [name for state in history.states for name in state.records if name in records]
     others = sorted(records.keys() - kept - set(before), key=lambda name: (records[name].finished_at, name))[::-1]

@@ -34,15 +34,19 @@ from triton_operator.api.status import (
     TargetStatus,
     TensorStatus,
     TritonDeploymentStatus,
+    VersionStatus,
 )
 from triton_operator.api.triton_deployment import parse_status
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.ranking import RankedCandidate, load_words
 from triton_operator.context import Context
 from triton_operator.effects import Statement
+from triton_operator.jobs.source import followed
 from triton_operator.observed.active_record import ActiveRecord
+from triton_operator.observed.following import Following
 from triton_operator.planning.conditions import Outline, conditions
 from triton_operator.planning.pins import newer_images
+from triton_operator.planning.source_status import followed_source, version_status
 from triton_operator.planning.status_limit import within_limit
 from triton_operator.resources.services import endpoint
 from triton_operator.rollout.active import parts
@@ -54,7 +58,7 @@ from triton_operator.stages.search import CandidateSearch, Searched
 from triton_operator.stages.serve import RolledOut, TargetRolledOut
 from triton_operator.stages.source import Sourced
 
-ActivePart = tuple[ServingStatus | None, list[AccuracyStatus], PerformanceStatus | None]
+ActivePart = tuple[ServingStatus | None, VersionStatus | None, list[AccuracyStatus], PerformanceStatus | None]
 """What a status tells of the active revision alone."""
 MESSAGE_BYTES = 480
 """The longest message of a candidate; the Job's log has the rest."""
@@ -63,18 +67,23 @@ VERSION_BYTES = 256
 
 
 def status_of(
-    context: Context, progress: Progress, outline: Outline, soak: Trial, optional_conditions: Sequence[Statement]
+    context: Context,
+    progress: Progress,
+    outline: Outline,
+    soak: Trial,
+    known: Following,
+    optional_conditions: Sequence[Statement],
 ) -> TritonDeploymentStatus:
     """The whole status. The active revision's part is carried over while another revision is on its way.
 
-    ``outline``: what the conditions are made of. ``optional_conditions``: those of what the spec may ask for besides a
-    server, such as a soak.
+    ``outline``: what the conditions are made of. ``known``: what looks found of the source. ``optional_conditions``:
+    those of what the spec may ask for besides a server, such as a soak.
     """
     is_served = context.active_server is not None
     constraints = context.spec.selection.constraints
     ranking, searches = (progress.ranking, progress.searches) if isinstance(progress, Searched) else ((), ())
     server = soak.back_to or context.active_server
-    serving, accuracy, performance = _active_part(context, progress, server)
+    serving, version, accuracy, performance = _active_part(context, progress, server)
     recorded = _recorded_source_status(context, progress)
     new_images = newer_images(context)
     status = TritonDeploymentStatus(
@@ -83,7 +92,8 @@ def status_of(
         images=context.pins,
         new_images=new_images,
         resolved=progress.resolved or context.resolved,
-        source=_source(context, progress) or recorded.source,
+        source=followed_source(_source(context, progress) or recorded.source, known, version),
+        last_handled_request_at=known.request,
         signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else recorded.signature,
         candidates=[_candidate(attempt, ranking, constraints) for attempt in progress.attempts],
         search=[_search(each) for each in searches],
@@ -106,12 +116,12 @@ def status_of_target(context: Context, progress: Progress, record: ActiveRecord 
     part = _target_part(context, progress)
     if part is None:
         return None
-    serving, accuracy, performance = part
+    serving, version, accuracy, performance = part
     signature = _signature(progress.dump.result.signature)
     return parts(
         within_limit(
             TritonDeploymentStatus(
-                source=_source(context, progress),
+                source=followed_source(_source(context, progress), Following(""), version),
                 signature=signature,
                 serving=serving,
                 accuracy=accuracy,
@@ -249,12 +259,12 @@ def _active_part(context: Context, progress: Progress, server: str | None) -> Ac
     ``server``: name of its Deployment after this pass, because the pass that undoes a revision moves the Service back.
     """
     last = _rolled_back_status(progress) or _last_status_of(context, server)
+    version = last.source.serving if last.source is not None and server is not None else None
+    last_part = last.serving, version, last.accuracy, last.performance
     if not isinstance(progress, TargetRolledOut):
-        return last.serving, last.accuracy, last.performance
+        return last_part
     of_target = _target_part(context, progress) if progress.rollout.is_active else None
-    if of_target is None or progress.rollout.undone is not None:
-        return last.serving, last.accuracy, last.performance
-    return of_target
+    return last_part if of_target is None or progress.rollout.undone is not None else of_target
 
 
 def _target_part(context: Context, progress: TargetRolledOut) -> ActivePart | None:
@@ -288,7 +298,7 @@ def _target_part(context: Context, progress: TargetRolledOut) -> ActivePart | No
     )
     samples = judged_samples(profile.samples, context.spec.calibration_samples)
     accuracy = accuracy_status(_decisive_first(attempt.accuracy), samples, _earlier_values(attempt))
-    return serving, accuracy, performance
+    return serving, version_status(followed(context).taken), accuracy, performance
 
 
 def _ordered_models(context: Context) -> list[str]:

@@ -15,7 +15,7 @@ from triton_operator.api.quantity import amount
 from triton_operator.candidates import server_image
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
-from triton_operator.names import Body
+from triton_operator.names import REPOSITORY, Body
 from triton_operator.observed.pod import RUN
 from triton_operator.resources import fixed_paths, pod, volumes
 from triton_operator.resources.pod import PodContainers
@@ -73,7 +73,7 @@ def _tensorrt_version(work: AnyWork) -> str:
 
 
 def _alone(context: Context, work: AnyWork, shape: Plain | Download) -> PodContainers:
-    mounts = [volumes.repository_mount(), volumes.TEMPORARY, *shape.mounts]
+    mounts = [*([volumes.repository_mount()] if work.has_claim else []), volumes.TEMPORARY, *shape.mounts]
     main = _Program(work.stage, [work.stage, work.request.to_json()], mounts)
     return _of_job(context, [], _container(context, work, main), shape.volumes)
 
@@ -134,9 +134,14 @@ def _around_client(context: Context, work: AnyWork, shape: Client) -> PodContain
 
 
 def _of_job(context: Context, first: Sequence[Body], main: Body, more: Sequence[Body]) -> PodContainers:
-    """The containers of a Job's pod, whose claim can be written to. ``more``: the volumes that not every Job has."""
+    """The containers of a Job's pod; a claim that any of them has can be written to.
+
+    ``more``: the volumes that not every Job has.
+    """
     temporary = volumes.empty_directory(volumes.TEMPORARY["name"], volumes.JOB_TEMPORARY)
-    return PodContainers(first, main, [volumes.repository(context, writes=True), temporary, *more])
+    mounted = {mount["name"] for each in (*first, main) for mount in each["volumeMounts"]}
+    claim = [volumes.repository(context, writes=True)] if REPOSITORY in mounted else []
+    return PodContainers(first, main, [*claim, temporary, *more])
 
 
 def _prepare(context: Context, work: AnyWork, more: list[Body], *check: str) -> Body:

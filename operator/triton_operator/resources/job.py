@@ -12,10 +12,13 @@ from triton_operator.resources import pod
 from triton_operator.resources.containers import PREPARE, TENSORRT_CHECK, checks_engine, containers
 from triton_operator.resources.work import AnyWork, Download, Pip, UserCode
 
+UNQUEUED = ("look", "snapshot")
+"""The stages that wait in no queue: what they find late says nothing, and they take no GPU."""
+
 
 def job(context: Context, work: AnyWork) -> Body:
     """The Job that does the work. Its name contains a hash of its whole template, but for what `_identify` adds."""
-    settings = _unqueued(context.job_pod) if work.stage == "snapshot" else context.job_pod
+    settings = _unqueued(context.job_pod) if work.stage in UNQUEUED else context.job_pod
     labels = {names.STAGE_LABEL: work.stage, names.KEY_LABEL: work.key}
     if work.candidate:
         labels[names.CANDIDATE_LABEL] = work.candidate
@@ -41,7 +44,7 @@ def job(context: Context, work: AnyWork) -> Body:
 
 
 def _unqueued(settings: Pod) -> Pod:
-    """The settings without a queue: counters that are read late say nothing, and reading them takes no GPU."""
+    """The settings without a queue."""
     labels = {name: value for name, value in settings.labels.items() if name != names.QUEUE_LABEL}
     return settings.model_copy(update={"labels": labels})
 
@@ -82,7 +85,7 @@ def _pod(context: Context, work: AnyWork) -> Body:
         "terminationGracePeriodSeconds": 5,
     }
     placement = _placement(context, work)
-    purpose = pod.PodPurpose(work.stage, placement, gpu, runs_user_code(context, work), others)
+    purpose = pod.PodPurpose(work.stage, placement, gpu, runs_user_code(context, work), others, work.has_claim)
     return pod.pod_spec(context, purpose, containers(context, work))
 
 
@@ -107,7 +110,8 @@ def _placement(context: Context, work: AnyWork) -> Pod:
     """The settings for the pod's node. A pod with a server runs where servers run, so that its figures hold there."""
     own, serving = context.job_pod, context.server_pod
     pulls_server = work.server is not None or (isinstance(work.shape, Pip) and work.shape.served)
-    placed = serving if work.server is not None else context.follower_pod if pod.follows_servers(context) else own
+    follows = work.has_claim and pod.follows_servers(context)
+    placed = serving if work.server is not None else context.follower_pod if follows else own
     if not pulls_server:
         return placed
     secrets = {each.name: each for each in [*serving.image_pull_secrets, *own.image_pull_secrets]}

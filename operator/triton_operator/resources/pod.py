@@ -58,6 +58,8 @@ class PodPurpose:
     runs_user_code: bool
     others: Body
     """Fields of its spec that only such pods have."""
+    has_claim: bool = True
+    """Whether the pod has the repository claim, and so runs where the claim's volume is."""
 
 
 def pod_spec(context: Context, purpose: PodPurpose, parts: PodContainers) -> Body:
@@ -65,7 +67,8 @@ def pod_spec(context: Context, purpose: PodPurpose, parts: PodContainers) -> Bod
     pod, gpu = purpose.settings, purpose.gpu
     installed = context.settings.architecture
     selector = ({names.ARCHITECTURE_LABEL: installed} if installed else {}) | pod.node_selector
-    if (gpu or follows_servers(context)) and context.spec.gpu is not None and context.spec.gpu.product:
+    needs_product = gpu or (purpose.has_claim and follows_servers(context))
+    if needs_product and context.spec.gpu is not None and context.spec.gpu.product:
         selector[names.GPU_PRODUCT_LABEL] = context.spec.gpu.product
     spec: dict[str, Any] = {
         "automountServiceAccountToken": False,
@@ -73,7 +76,7 @@ def pod_spec(context: Context, purpose: PodPurpose, parts: PodContainers) -> Bod
         "securityContext": _security(context.spec.pod),
         "nodeSelector": selector,
         "tolerations": _tolerations(context, pod, gpu),
-        "affinity": _affinity(context, pod),
+        "affinity": _affinity(context, pod, has_claim=purpose.has_claim),
         "topologySpreadConstraints": [
             _spread(context, each, purpose.component) for each in pod.topology_spread_constraints
         ],
@@ -234,7 +237,7 @@ def _spread(context: Context, spread: TopologySpread, component: str) -> dict[st
     }
 
 
-def _affinity(context: Context, pod: Pod) -> dict[str, Any]:
+def _affinity(context: Context, pod: Pod, *, has_claim: bool) -> dict[str, Any]:
     """The user's affinity and the claim's, because a ReadWriteOnce volume is attached to one node.
 
     The claim requires affinity to the object's own pods; the first pod matches itself and is scheduled. For a user's
@@ -242,7 +245,7 @@ def _affinity(context: Context, pod: Pod) -> dict[str, Any]:
     """
     affinity = pod.affinity.body() if pod.affinity is not None else {}
     shared = shared_by_nodes(context)
-    if shared:
+    if shared or not has_claim:
         return affinity
     term: dict[str, Any] = {
         "labelSelector": {"matchLabels": {names.TRITON_DEPLOYMENT_LABEL: context.name}},

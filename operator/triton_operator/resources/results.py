@@ -3,7 +3,18 @@
 from collections.abc import Iterator
 from typing import Any
 
-from triton_converters.contract.records import ACTIVE, CLAIM, DAMAGED, FAILURE, FINISHED, GPU, HISTORY, IMAGE, SOAK
+from triton_converters.contract.records import (
+    ACTIVE,
+    CLAIM,
+    DAMAGED,
+    FAILURE,
+    FINISHED,
+    FOLLOWING,
+    GPU,
+    HISTORY,
+    IMAGE,
+    SOAK,
+)
 from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.observed.entries import Entries
@@ -26,6 +37,8 @@ def _data(entries: Entries) -> Iterator[tuple[str, str]]:
         yield CLAIM, entries.recorded_claim
     if entries.history.states:
         yield HISTORY, entries.history.to_json()
+    if entries.following is not None:
+        yield FOLLOWING, entries.following.to_json()
     yield from ((SOAK + name, promotion.to_json()) for name, promotion in entries.promotions.items())
     if entries.active_record is not None:
         yield ACTIVE, entries.active_record.to_json()

@@ -2,7 +2,7 @@
 
 | Shape | Stages | Containers of ours |
 |---|---|---|
-| `Plain`, `Download` | source, snapshot, clean | one, which does the work and publishes its result |
+| `Plain`, `Download` | look, source, snapshot, clean | one, which does the work and publishes its result |
 | `UserCode` | reference, convert, metrics, comparison | `prepare`, `run`, the stage |
 | `Pip` | packages | the same |
 | `Client` | profile, search, measure | the same, and a private server for the first two |
@@ -46,13 +46,15 @@ class Plain:
 
 @dataclass(frozen=True)
 class Download:
-    """One container of ours that downloads files, and so may reach the network as the installation says."""
+    """One container of ours that downloads or looks, and so may reach the network as the installation says."""
 
     volumes: tuple[Body, ...] = ()
     """The volume with the credentials, if the download needs any."""
     mounts: tuple[Body, ...] = ()
     service_account: str = ""
     """The ServiceAccount whose identity a cloud gives to the pod; empty: the namespace's default, which has none."""
+    has_claim: bool = True
+    """Whether the container has the repository claim, to which it downloads; one that only looks has none."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,11 @@ class Work(Generic[RequestT, ResultT]):
     def downloads(self) -> bool:
         """Whether the Job downloads a source or packages, and so may reach the network as the installation says."""
         return isinstance(self.shape, Download | Pip)
+
+    @property
+    def has_claim(self) -> bool:
+        """Whether the Job's pod has the repository claim."""
+        return not isinstance(self.shape, Download) or self.shape.has_claim
 
     @property
     def server(self) -> Body | None:

@@ -8,12 +8,14 @@ the number of series is bounded by the rows of its sweep.
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from itertools import chain
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.text import is_time
 from triton_operator.api.duration import seconds
 from triton_operator.api.measured_status import RowStatus
 from triton_operator.api.selection import Constraints
@@ -44,6 +46,19 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "triton_operator_worse_than_before": (
         "1 for a TritonDeployment whose newest candidates are refused because a metric is worse than before.",
         OBJECT,
+    ),
+    "triton_operator_newest_version_found_seconds": (
+        "Time (Unix) at which a look first found the newest version of a followed source, while another one serves.",
+        OBJECT,
+    ),
+    "triton_operator_last_look_seconds": (
+        "Time (Unix) at which a look last found which version a followed source has.",
+        OBJECT,
+    ),
+    "triton_operator_look_failed": (
+        "1 for a TritonDeployment of whose source it is not known whether something newer is there, with the reason of"
+        " its UpToDate condition.",
+        (*OBJECT, "reason"),
     ),
     "triton_operator_no_server_ready": (
         "1 for a TritonDeployment whose active revision has no server that is ready, though servers are wanted, with"
@@ -92,6 +107,7 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
 TOLD = {
     ("Stalled", "True"): "triton_operator_stalled",
     ("UpToDate", "False"): "triton_operator_not_up_to_date",
+    ("UpToDate", "Unknown"): "triton_operator_look_failed",
 }
 """The metric of a condition with a status, if it has one."""
 
@@ -143,6 +159,7 @@ class ObjectMetrics(Collector):
 def samples(key: Key, spec: TritonDeploymentSpec | None, status: TritonDeploymentStatus) -> Iterator[Sample]:
     """Yield the samples of one object."""
     yield from _conditions(key, status)
+    yield from _versions(key, status)
     if (failing := status.failing) is not None:
         yield "triton_operator_failing", (*key, failing.reason), 1.0
     if spec is not None:
@@ -166,6 +183,21 @@ def _conditions(key: Key, status: TritonDeploymentStatus) -> Iterator[Sample]:
             yield "triton_operator_worse_than_before", tuple(key), 1.0
         if (each.type, each.status) == ("Available", "False") and _is_outage(status, each.reason):
             yield "triton_operator_no_server_ready", (*key, each.reason), 1.0
+
+
+def _versions(key: Key, status: TritonDeploymentStatus) -> Iterator[Sample]:
+    """Yield what looks found of a source that is followed."""
+    source = status.source
+    if source is None or source.latest is None:
+        return
+    is_other = source.serving is not None and source.serving.version != source.latest.version
+    times = {
+        "triton_operator_newest_version_found_seconds": source.latest.found_at if is_other else "",
+        "triton_operator_last_look_seconds": source.last_checked_at,
+    }
+    for name, time in times.items():
+        if is_time(time):
+            yield name, tuple(key), datetime.fromisoformat(time).timestamp()
 
 
 def _is_outage(status: TritonDeploymentStatus, reason: str) -> bool:

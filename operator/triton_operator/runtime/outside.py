@@ -58,5 +58,8 @@ class PassStore(Protocol):
     def host_holder(self, key: Key, wanted: frozenset[Host]) -> str:
         """NAMESPACE/NAME of another TritonDeployment that has a host name which this one's route wants, or empty."""
 
+    def looks_beside(self, key: Key) -> int:
+        """How many Jobs of other TritonDeployments of the namespace look at their sources."""
+
     def put(self, kind: ApiKind, body: Body) -> object:
         """Take in an object as a write left it, which the watch tells only later."""

@@ -203,6 +203,8 @@ class Reconciler:
         if (route := triton_deployment.spec.serving.route) is not None:
             wanted = hosts(key.namespace, route.model_dump(by_alias=True))
             observed = replace(observed, host_holder=self._store.host_holder(key, wanted))
+        if triton_deployment.spec.source.interval is not None:
+            observed = replace(observed, looks_beside=self._store.looks_beside(key))
         if observed.unreadable:
             entries = f"{names.results(triton_deployment.name)}: {', '.join(observed.unreadable)}"
             log.warning("%s: nothing is removed from the claim: unreadable entries in ConfigMap %s", key, entries)

@@ -10,18 +10,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HTTP_ROUTE, JOB, POD, TRITON_DEPLOYMENT, ApiKind
+from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HTTP_ROUTE, POD, TRITON_DEPLOYMENT, ApiKind
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL, results
 from triton_operator.observed.routes import Host, shared
 from triton_operator.runtime.index import Index
 from triton_operator.runtime.packing import PackedObject, Packer
-from triton_operator.runtime.store_facts import Facts, facts_of
+from triton_operator.runtime.store_facts import CLEAN, LOOK, Facts, facts_of, has_job
 
 REMEMBERED_DELETIONS = 10_000
 """How many deleted objects are known by their uids, so that an event or an answer that comes late brings none back.
 Nothing is as late as the deletion of so many others, and they take about 2 MB."""
-CLEAN = "clean"
-"""The stage of the Jobs that clean a claim."""
 MOST_BYTES = 16 * 1024 * 1024
 """The most compressed bytes that the children of one TritonDeployment may take, and all children without one together:
 who may make objects in a namespace may give them any name as their owner's. An object's own take some hundred KiB, of
@@ -30,8 +28,7 @@ MOST_UNPACKED = 40 * 1024 * 1024
 """The most memory, in bytes, that the children of one TritonDeployment may take once a pass unpacks them. Eight passes
 run at a time, and 16 MiB compressed may be gigabytes. 200 pods of servers, the most that there are, take half of it."""
 SHARE_OF_PODS = 0.75
-"""How much of that Pods and Events may take, which more people may make than other kinds. The rest is for the results
-and for Deployments and Services, which a pass would take for missing."""
+"""How much of that Pods and Events may take, which more people may make; a pass would take the others for missing."""
 FEW = 4
 """How many others on a claim are woken when one comes or goes: more than the condition ClaimShared names."""
 
@@ -248,12 +245,16 @@ class Store:
             seen = [self._deleted.get(uid, -1), known.version if known is not None and known.uid == uid else -1]
         return any(_version(body) < each <= version for each in seen)
 
+    def looks_beside(self, key: Key) -> int:
+        """How many other TritonDeployments of the namespace look at their sources; a Job that has looked goes."""
+        with self._lock:
+            others = (each for each in self._families if each.namespace == key.namespace and each != key)
+            return sum(has_job(LOOK, each.name, self._families[each].members) for each in others)
+
     def _cleans(self, key: Key) -> bool:
         """Whether a TritonDeployment has a Job that cleans its claim."""
         with self._lock:
-            family = self._families.get(key)
-            jobs = [name for kind, name in family.members if kind is JOB] if family is not None else []
-        return any(name.startswith(f"{key.name}-{CLEAN}-") for name in jobs)
+            return key in self._families and has_job(CLEAN, key.name, self._families[key].members)
 
     def children(self, key: Key) -> list[dict[str, Any]]:
         """The objects with the label of a TritonDeployment, whoever controls them."""

@@ -1,10 +1,14 @@
 """What the store keeps of an object without its body, because all objects are asked for it. Pure."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from triton_operator.kube.kinds import DEPLOYMENT, HTTP_ROUTE, TRITON_DEPLOYMENT, ApiKind
+from triton_operator.kube.kinds import DEPLOYMENT, HTTP_ROUTE, JOB, TRITON_DEPLOYMENT, ApiKind
 from triton_operator.names import claim
 from triton_operator.observed.routes import Host, hosts, route_view
+
+CLEAN, LOOK = "clean", "look"
+"""The stages of the Jobs that are asked for by their names."""
 
 
 class Facts(NamedTuple):
@@ -29,6 +33,11 @@ def facts_of(kind: ApiKind, body: dict[str, Any]) -> Facts:
         taken = hosts(body["metadata"]["namespace"], body.get("spec", {})) if accepted else frozenset[Host]()
         return Facts(created_at=created_at, hosts=taken)
     return Facts()
+
+
+def has_job(stage: str, owner_name: str, members: Iterable[tuple[ApiKind, str]]) -> bool:
+    """Return whether a TritonDeployment has a Job of a stage, by the kinds and names of its children."""
+    return any(kind is JOB and name.startswith(f"{owner_name}-{stage}-") for kind, name in members)
 
 
 def memory_of(text: str) -> int:

@@ -21,6 +21,7 @@ from triton_operator.resources.work import AnyWork, Work
 from triton_operator.stages.progress import Round
 from triton_operator.stages.reference import Referred, rehearsal_refusal
 from triton_operator.stages.repairing import repair_refusal
+from triton_operator.stages.same_graph import skipped
 from triton_operator.stages.skipping import candidate_refusal, missing_product, patience_seconds
 
 
@@ -60,7 +61,7 @@ def conversion_round(context: Context, dump: Dump, candidates: Sequence[Candidat
     made_files = {key for each in conversions if _is_done(context, each.work) for key in each.files}
     files_in_work = {key for each in conversions if _is_active(context, each.work) for key in each.files} - made_files
     for each in conversions:
-        if attempt := _attempt_without_job(context, each):
+        if attempt := _attempt_without_job(context, dump, each):
             attempts.append(attempt)
             continue
         may_start = (
@@ -76,10 +77,11 @@ def conversion_round(context: Context, dump: Dump, candidates: Sequence[Candidat
     return Round(_condition(attempts), effects, tuple(attempts), next_try(context, runs))
 
 
-def _attempt_without_job(context: Context, conversion: _Conversion) -> Attempt | None:
+def _attempt_without_job(context: Context, dump: Dump, conversion: _Conversion) -> Attempt | None:
     """Return the candidate in its last state if no Job is to convert it; None: one is."""
     attempt = Attempt(conversion.candidate)
-    if refusal := candidate_refusal(context, conversion.candidate):
+    name, signature = conversion.candidate.name, dump.result.signature
+    if refusal := candidate_refusal(context, conversion.candidate) or skipped(context, signature, name):
         return attempt.in_state("Skipped", refusal)
     if repairs_refused := repair_refusal(context, conversion.damages):
         return replace(attempt, key=conversion.work.key).in_state("Failed", repairs_refused)

@@ -15,6 +15,7 @@ from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.remeasuring import record_unmet_figures
 from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.search import Searched
+from triton_operator.stages.staging import reason_to_stage
 
 NAMED_CANDIDATES = 3
 """How many candidates of the ranking a message names, so that it stays short; the status has all."""
@@ -81,8 +82,10 @@ def choose(context: Context, progress: Searched) -> Searched:
         message = f"no candidate has a measurement of scenario {scenario}; add spec.performance.{scenario.lower()}"
         return progress.wait_with(Statement("Selected", False, Reason.ALL_CANDIDATES_FAILED, message), stalled=True)
     ranking = _Ranking(choices, {attempt.name: attempt for attempt in attempts})
-    decision = _decide(context, ranking)
-    message = "; ".join([decision.message, *(search.outcome for search in progress.searches)])
+    decision = _decide(context, ranking, reason_to_stage(context, progress.dump.result.signature))
+    # All of them say the same.
+    others = [each.message for each in attempts if each.reason is Reason.SAME_GRAPH][:1]
+    message = "; ".join([decision.message, *(search.outcome for search in progress.searches), *others])
     by_name = {choice.name: choice for choice in choices}
     judged_attempts = tuple(
         _with_reason(context, each, by_name.get(each.name), ranking.best, decision) for each in attempts
@@ -105,10 +108,16 @@ def _measure_all_again(context: Context, attempts: Sequence[Attempt], decision: 
     return record_unmet_figures(context, {record_name("profile", key): trouble for key, trouble in troubles.items()})
 
 
-def _decide(context: Context, ranking: _Ranking) -> _Decision:
-    """Decide between the candidates by the approval, by the active candidate, and by the constraints."""
+def _decide(context: Context, ranking: _Ranking, staged: str) -> _Decision:
+    """Decide between the candidates by the approval, by the active candidate, and by the constraints.
+
+    ``staged``: why a person has to approve a version of the source, whatever `approval` says; empty: nobody has to.
+    """
     selection = context.spec.selection
-    approved = selection.approved_revision if selection.approval == "Manual" else None
+    is_manual = selection.approval == "Manual"
+    approved = selection.approved_revision if is_manual else None
+    if staged and selection.approved_revision and ranking.of_revision(selection.approved_revision) is not None:
+        approved = selection.approved_revision
     if approved:
         decision = _decide_approved(context, ranking, approved)
     else:
@@ -142,9 +151,9 @@ def _decide(context: Context, ranking: _Ranking) -> _Decision:
         else:
             words = f"{decision.message}; it breaks a constraint, which spec.selection.fallback allows: {violation}"
             decision = replace(decision, message=words)
-    if selection.approval == "Automatic" or selection.approved_revision or _is_active(context, ranking, choice):
+    if not (is_manual or staged) or approved or _is_active(context, ranking, choice):
         return decision
-    return _await_approval(ranking, choice, decision.message)
+    return _await_approval(ranking, choice, "; ".join(filter(None, (staged, decision.message))))
 
 
 def _decide_approved(context: Context, ranking: _Ranking, key: str) -> _Decision:

@@ -5,6 +5,7 @@ Others do the same for spec.weights, and for spec.dataset unless it is on a clai
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from triton_converters.contract.formats import DECLARING
 from triton_converters.contract.reasons import Reason
@@ -13,10 +14,19 @@ from triton_operator.api.model import Model
 from triton_operator.api.resolved import ModelOfRepository
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
-from triton_operator.jobs.run import run
-from triton_operator.jobs.source import FoundGraph, FoundModel, SourceWork, found_models, source_works
+from triton_operator.jobs.look import look
+from triton_operator.jobs.run import run, waiting_reason
+from triton_operator.jobs.source import (
+    FoundGraph,
+    FoundModel,
+    SourceWork,
+    followed,
+    found_models,
+    source_works,
+    unfollowed_source,
+)
 from triton_operator.stages.progress import Progress
-from triton_operator.stages.unfinished import await_result
+from triton_operator.stages.unfinished import STALLED_SECONDS, await_result
 
 MIXES_WORDS = "answers a sample in a batch otherwise than alone, or not at all"
 """How the framework's run shows that a model has no batch dimension, in words."""
@@ -33,6 +43,8 @@ def resolve(context: Context, progress: Progress) -> Progress:
     """Return Sourced once the source is published, and the weights and the data if the spec has any."""
     if useless_claim := _lost_claim(context) or _claim_of_one_pod(context):
         return progress.wait_with(useless_claim, stalled=True)
+    if (awaited := _awaited_look(context)) is not None:
+        return progress.wait_with(awaited, stalled=awaited.status is False and _fails_for_long(context))
     runs = [(work, run(context, work, repeats=True)) for work in source_works(context)]
     for work, job_run in runs:
         if job_run.result is None:
@@ -51,6 +63,28 @@ def resolve(context: Context, progress: Progress) -> Progress:
     )
 
 
+def _awaited_look(context: Context) -> Statement | None:
+    """Return the condition while nothing of a followed source is published or taken; None: something is."""
+    known = followed(context)
+    if context.spec.source.interval is None or known.taken is not None or unfollowed_source(context) is not None:
+        return None
+    if known.failed is not None:
+        message = f"{known.failed.message}; the operator looks again"
+        return Statement("SourceResolved", False, known.failed.reason, message)
+    job_run = look(context)
+    words = f"the Job that looks which version {context.spec.source.uri} has"
+    reason, message = Reason.WAITING, f"{words} starts once other objects of the namespace have looked"
+    if job_run is not None and (job_run.active or context.spec.suspend or context.observed.claim_terminates):
+        reason, message = waiting_reason(words, job_run, context)
+    return Statement("SourceResolved", False, reason, message)
+
+
+def _fails_for_long(context: Context) -> bool:
+    failed = followed(context).failed
+    since = datetime.fromisoformat(failed.since) if failed is not None else context.now
+    return (context.now - since).total_seconds() > STALLED_SECONDS
+
+
 def _found_messages(context: Context, result: SourceResult) -> Iterator[str]:
     """Yield messages about formats and batch dimensions that were found in the files of the models."""
     models = found_models(context, result)
@@ -59,7 +93,9 @@ def _found_messages(context: Context, result: SourceResult) -> Iterator[str]:
             yield f"{model.path} is of format {format_name}"
     for model in context.spec.models:
         graph = models.get(model.name, FoundModel()).graph
-        if isinstance(model, ModelOfRepository):
+        if isinstance(model, ModelOfRepository) and model.is_of_mlflow:
+            yield f"{model.path} names {model.repository.file}"
+        elif isinstance(model, ModelOfRepository):
             settings = ", ".join(model.repository.config.model_dump(by_alias=True, exclude_unset=True)) or "nothing"
             yield f"config.pbtxt in {model.path} sets {settings}"
             if left_out := model.repository.left_out:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import certifi
 import yaml
 
 from triton_local.boxed import Box
@@ -56,6 +57,9 @@ OF_DOWNLOADS = {
     "PIP_INDEX_URL": "SOURCES_PACKAGE_INDEX",
 }
 """What an installation is told of the way to servers, by the variable that tells this machine's programs."""
+AUTHORITIES = "SSL_CERT_FILE"
+"""The variable that names a file with the authorities that this machine trusts."""
+CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 HOST, PORTS = "127.0.0.1", (8000, 8001, 8002)
 """Where --serve answers: the ports that a Service has."""
 LOOK_SECONDS = 1.0
@@ -268,14 +272,28 @@ def _settings(installation: Installation) -> Settings:
     environment = {name: installation.name(repository) for name, repository in images.items()}
     environment |= {"ALLOWED_PYTHON_STEPS": "true"}
     settings = Settings.from_environment(environment)
-    for name, ours in OF_DOWNLOADS.items():
+    given = {name: os.environ.get(name, "") for name in OF_DOWNLOADS} | {AUTHORITIES: _own_authorities()}
+    for name, ours in (*OF_DOWNLOADS.items(), (AUTHORITIES, "SOURCES_CA_BUNDLE")):
         try:
-            settings = Settings.from_environment(environment | {ours: os.environ.get(name, "")})
+            settings = Settings.from_environment(environment | {ours: given[name]})
         except SettingsError as error:
             say(f"Downloads of the check go without {name}: {str(error).replace(ours, name)}", sys.stderr)
         else:
-            environment[ours] = os.environ.get(name, "")
+            environment[ours] = given[name]
     return replace(settings, machine=os.uname().nodename)
+
+
+def _own_authorities() -> str:
+    """Return the certificates of the file that SSL_CERT_FILE names, but those that downloads trust anyway.
+
+    Most such files are the system's, with all of these, which are too many for a variable.
+    """
+    try:
+        own = CERTIFICATE.findall(Path(os.environ.get(AUTHORITIES, "")).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    usual = set(CERTIFICATE.findall(Path(certifi.where()).read_text(encoding="utf-8")))
+    return "\n".join(each for each in own if each not in usual)
 
 
 def _log(work: Session) -> JobLog:

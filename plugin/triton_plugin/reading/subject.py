@@ -115,7 +115,9 @@ class Subject:
             return self.condition("Stalled")
         reconciling = self.condition("Reconciling")
         newer = self.newer_condition
-        return newer if newer and reconciling and reconciling.reason == newer.reason else None
+        if newer is None or reconciling is None or newer.reason == Reason.VERSION_UNSETTLED:
+            return None
+        return newer if reconciling.reason in (newer.reason, Reason.READY) else None
 
     @property
     def rollback_condition(self) -> Condition | None:
@@ -140,7 +142,7 @@ class Subject:
     @property
     def waits_for_its_user(self) -> bool:
         """Whether what is newer than the active revision waits for its user although nothing is wrong."""
-        return self.stop_condition is not None and self.stop_condition.reason in PAUSED
+        return self.stop_condition is not None and self.stop_condition.reason in {*PAUSED, Reason.NEWER_VERSION}
 
     def profile(self, candidate: CandidateStatus) -> ProfileResult | None:
         """Return a candidate's gates and sweeps; None before it was profiled, or if the record is gone."""

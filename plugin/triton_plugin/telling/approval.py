@@ -35,10 +35,13 @@ def approved_revision(subject: Subject, name: str | None) -> CandidateStatus:
     """
     whose = _whose(subject)
     worse = [each for each in subject.status.candidates if is_worse(each)]
-    if subject.spec.selection.approval != "Manual" and not worse:
+    # A newer version of a source may be staged, whatever spec.selection.approval says.
+    waits = any(each.reason == Reason.AWAITING_APPROVAL for each in subject.status.candidates)
+    is_asked = subject.spec.selection.approval == "Manual" or waits
+    if not is_asked and not worse:
         raise SubjectError(f"{whose} needs no approval: spec.selection.approval is {subject.spec.selection.approval}")
     passed = [each for each in subject.status.candidates if each.state in SELECTABLE and each.revision]
-    candidates = [*passed, *worse] if subject.spec.selection.approval == "Manual" else worse
+    candidates = [*passed, *worse] if is_asked else worse
     if name is None:
         return _waiting(subject, candidates)
     found = [each for each in candidates if name in (each.name, each.revision)]

@@ -20,6 +20,7 @@ from triton_plugin.telling.report.document import environment_lines
 from triton_plugin.telling.saturation import sentence
 from triton_plugin.telling.steps import lines
 from triton_plugin.telling.tables import by_rank, int8, margin
+from triton_plugin.telling.versions import versions
 
 DOCS = {str(reason): reason.doc for reason in Reason}
 
@@ -41,6 +42,7 @@ def explain(subject: Subject) -> str:
         "\n".join(each.text for each in outcome),
         # What serves, with the figures of its Service.
         _serving(subject),
+        versions(subject.status),
         _steps(subject),
         _regression_check(subject),
         _autoscaling(subject),
@@ -125,6 +127,10 @@ def _stalled_until(subject: Subject) -> str:
 def _newer_work(subject: Subject) -> Iterator[_Line]:
     """Yield the state of what is newer than the active revision, and what to do about it."""
     newer = subject.newer_condition
+    up_to_date = subject.condition("UpToDate")
+    if up_to_date is not None and up_to_date.status == "Unknown":
+        yield _shown("It is not known whether something newer is there", up_to_date)
+        yield from _advice_lines(subject, up_to_date.reason)
     if newer is None:
         return
     if subject.status.failing is not None:

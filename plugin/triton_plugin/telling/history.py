@@ -272,7 +272,7 @@ def _all_metrics(subject: Subject) -> list[str]:
 
 
 def _short_source(revision: Revision) -> str:
-    return revision.source_version or _short(revision.source_digest)
+    return revision.source_label or _short(revision.source_digest)
 
 
 def _short(reference: str) -> str:

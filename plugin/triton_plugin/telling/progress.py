@@ -76,7 +76,9 @@ def unfinished_stage(status: TritonDeploymentStatus) -> str:
         for name in unfinished
         if said is not None
         and name in conditions
-        and (conditions[name].reason, conditions[name].message) == (said.reason, said.message)
+        and conditions[name].reason == said.reason
+        # Of a source that is followed, the version comes before the words of the stage.
+        and said.message.endswith(conditions[name].message)
     )
     return next(named, next(iter(unfinished), "Ready"))
 

@@ -31,6 +31,12 @@ EDITS: Mapping[str, Fields] = {
     "source: another": {"source": {"uri": "pvc://models/other"}},
     "source: the first": {"source": {"uri": "pvc://models/digits"}},
     "source: downloaded": {"source": {"uri": "https://models.example/digits.zip"}},
+    "source: followed": {"source": {"uri": "oci://registry.example/digits:nightly", "interval": "5m"}},
+    "source: staged": {
+        "source": {"uri": "oci://registry.example/digits:nightly", "interval": "5m", "onChange": "Stage"}
+    },
+    "source: only told of": {"source": {"uri": "s3://models/digits", "interval": "10m", "onChange": "Notify"}},
+    "source: followed in a bucket": {"source": {"uri": "s3://models/digits", "interval": "5m"}},
     "weights": {"weights": {"uri": "pvc://weights/digits"}},
     "no weights": {"weights": None},
     "data on a claim": {"dataset": {"uri": "pvc://data/digits"}},

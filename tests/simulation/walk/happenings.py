@@ -18,9 +18,11 @@ from tests.simulation.test_properties import FATES, STAGES
 from tests.simulation.test_repair import saying
 from tests.simulation.walk import edits
 from tests.simulation.walk.world import World
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import ACTIVE
 from triton_converters.contract.results import Counters
 from triton_operator import names
+from triton_operator.names import REQUEST_ANNOTATION as ASKED
 
 KINDS = (
     "Job",
@@ -45,6 +47,14 @@ MORE_SCRIPTS: Mapping[str, Script] = {
     "not comparable": Script(not_comparable="it is gone"),
     "another TensorRT": Script(server_tensorrt="10.8.0.1"),
 } | {f"script {number}": script for number, script in enumerate(FATES)}
+LOOKS: Mapping[str, Script] = {
+    "away": Script(exit_code=1, reason=Reason.SOURCE_UNREACHABLE, message="no answer"),
+    "refuses": Script(exit_code=1, reason=Reason.SOURCE_ACCESS_DENIED, message="401"),
+    "hangs": Script(hangs=True),
+    "lies": Script(answer='{"stage": "look", "key": "0", "result": {"version": "", "exact": true, "label": "x"}}'),
+    "babbles": Script(answer="<html>" * 800),
+}
+"""What the server of a source may answer besides a version."""
 REFUSED = [
     ["status", "TritonDeployment"],
     *([verb, kind] for verb in ("create", "apply", "delete") for kind in KINDS),
@@ -121,6 +131,14 @@ def _night(world: World, chosen: Any) -> None:
     number, fares = chosen
     _suffer(world, [["comparison", "", fares]] if fares else [])
     _change(world, {**world.cluster.spec, "source": {"uri": f"pvc://models/night-{number}"}})
+
+
+def _offer(world: World, what: str) -> None:
+    """The server of the source says that it has this version, or lies, or says nothing."""
+    scripts, script = world.cluster.scripts, LOOKS.get(what, Script(content=what, exact=what.startswith("v")))
+    world.cluster.scripts = lambda stage, candidate, request: (
+        script if stage == "look" else scripts(stage, candidate, request)
+    )
 
 
 def _edit(world: World, name: str) -> None:
@@ -477,6 +495,8 @@ ROWS: Mapping[str, Row] = {
     "the Gateway": Row(1, _one_of(["accepted", "silent"]), _route),
     "a sidecar in Jobs": Row(1, _one_of(["", "istio-proxy"]), _set("injects")),
     "the order of watches": Row(1, _one_of(ORDERS), _set("order")),
+    "the source's server says": Row(6, _one_of(["v1", "v1", "v2", "v3", "half", "whole", *LOOKS]), _offer),
+    "asked to look": Row(1, _number(9), lambda world, number: world.cluster.annotations.update({ASKED: str(number)})),
     "neighbours": Row(1, _one_of([[], ["letters"]]), _set("neighbours")),
     "deleted by hand": Row(3, _one_of(KINDS), _delete),
     "a server deleted by hand": Row(2, _number(3), _delete_one),

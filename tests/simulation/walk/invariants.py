@@ -11,7 +11,7 @@ from tests.simulation.api_server import Body, require
 from tests.simulation.cluster import Cluster, gpu_of
 from tests.simulation.walk.schema import faults
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.records import ACTIVE, CLAIM, DAMAGED, record_name
+from triton_converters.contract.records import ACTIVE, CLAIM, DAMAGED, FOLLOWING, record_name
 from triton_converters.contract.results import MeasureResult
 from triton_operator import names
 from triton_operator.api.status import MetricValue
@@ -198,6 +198,7 @@ class Service:
         known = (earlier, served, old["metadata"]["labels"][names.KEY_LABEL] if old is not None else None)
         approved = spec.get("approval") != "Manual" or anew or key in known
         require(approved, f"{server} becomes active without approval")
+        require(key in known or not self._is_staged(), f"{server} becomes active, and its version is staged")
         observed = observe("digits", self.cluster.objects.values())
         measured = [each for each in observed.records.values() if isinstance(each.outcome.result, MeasureResult)]
         require(measured, f"{server} becomes active, and nothing was measured")
@@ -207,6 +208,15 @@ class Service:
         require(not worse or anew or ignored or key in accepted, f"{server} becomes active, and is worse: {worse}")
         self._check_canary(server, body)
         require(body["status"].get("readyReplicas", 0) > 0, f"{server} becomes active, and no pod of it answers")
+
+    def _is_staged(self) -> bool:
+        """Whether what is taken of the source is another version than the one that serves, and a person approves it."""
+        text = self.cluster.objects["ConfigMap", "digits-results"]["data"].get(FOLLOWING, "{}")
+        known, serving = json.loads(text), self.cluster.status.get("source", {}).get("serving")
+        taken = known.get("taken", {}).get("version")
+        is_newer = taken is not None and not known.get("is_asked") and serving is not None
+        asked = self.cluster.spec["source"].get("onChange") == "Stage"
+        return asked and is_newer and serving["version"] != taken
 
     def _check_canary(self, server: str, body: Body) -> None:
         """A step judged what becomes active, where steps are asked for and what is active answered not long ago."""

@@ -277,7 +277,7 @@ def report(subject: Subject) -> Report:
                 measured_at=each.measured_at,
                 revision=name,
                 candidate=each.candidate,
-                source=each.source_version or each.source_digest,
+                source=each.source_label or each.source_digest,
                 metrics=each.metrics,
             )
             for name, each in subject.history.revisions.items()
