@@ -14,7 +14,7 @@ from triton_converters.contract.comparison_result import ComparisonResult, MarkM
 from triton_converters.contract.figures import telling
 
 FALSE_REFUSALS = 0.01
-"""Of candidates that are as good as every mark in every metric, the share that is refused at most."""
+"""The largest share of candidates that are refused although they are as good as every mark, in every metric."""
 NOTICED_SHARE = 0.95
 """How often the loss is refused that messages say would have been noticed."""
 LEAST_SAMPLES = 20

@@ -127,7 +127,7 @@ def _mark_name(context: Context, key: str) -> str:
     revision = next((each for each in states if each is not None and each.key == key), None)
     since = f" of {revision.measured_at}" if revision is not None and revision.measured_at else ""
     is_anchor = revision is not None and history.anchor is not None and revision == history.anchor.revision
-    role = "the anchor, " if is_anchor else "what serves, " if key == context.active_revision else ""
+    role = "the anchor, " if is_anchor else "the active " if key == context.active_revision else ""
     return f"{role}revision {key}{since}"
 
 
