@@ -264,9 +264,9 @@ test-nodes: venv ## Lose nodes of a development cluster of three, and print what
 	pytest -m nodes tests/nodes
 
 .PHONY: test-integrations
-test-integrations: venv ## Test with the real Kueue and the real Traefik, on the development cluster: minutes; not part of `make test`
+test-integrations: venv ## Test with the real Kueue, Traefik and KEDA, on the development cluster, and MLflow: minutes; not part of `make test`
 	python3 -m hack.devcluster binaries kueue traefik
-	pytest -m integrations tests/integrations
+	pytest -m integrations tests/integrations tests/converters/test_mlflow_server.py
 
 .PHONY: test-examples
 test-examples: venv ## Run the examples with one candidate each on the cluster: minutes each; not part of `make test`

@@ -17,6 +17,7 @@ from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import connection, patience
 
+pytestmark = pytest.mark.integrations
 LARGE = bytes(range(256)) * 4000
 PROGRAM = """
 import sys, mlflow, onnx
