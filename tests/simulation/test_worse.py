@@ -8,6 +8,7 @@ import pytest
 from tests.simulation.answers import ACCURACY, FINAL, GOOD, Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import only
+from tests.simulation.made_jobs import jobs
 from tests.simulation.moving import move
 from tests.simulation.test_repair import restart, saying
 from tests.states.deployment import a_deployment
@@ -248,6 +249,32 @@ def test_a_revision_whose_results_were_lost_is_no_mark_and_is_told() -> None:
     cluster.until_has("Verified", "Verified", f"not comparable with revision {before}: its results were lost")
     cluster.settle()
     assert night(cluster, models, 3, (0.5, 0.1)) == "WorseThanBefore", "the next one has a mark"
+
+
+def test_two_marks_of_one_reference_are_each_read_once() -> None:
+    """The API server refuses a pod that mounts a directory twice, and the night would never serve."""
+    cluster, models = nightly()
+    cluster.edit(only("ts-trace-fp32"))
+    cluster.settle()
+    models.now = (0.9, 0.1)
+    cluster.edit(**another(2))
+    cluster.until_active("comparison")
+    (pod,) = jobs(cluster, "comparison")
+    for container in (*pod["spec"]["initContainers"], *pod["spec"]["containers"]):
+        paths = [each["mountPath"] for each in container["volumeMounts"]]
+        assert len(paths) == len(set(paths))
+    cluster.settle()
+    first, second = models.asked[-1].marks
+    assert (first.reference, first.revision != second.revision) == (second.reference, True)
+
+
+def test_two_servers_of_one_revision_are_one_mark() -> None:
+    cluster, models = nightly()
+    first = active(cluster)
+    cluster.edit(serving={"arguments": ["--http-thread-count=4"]})
+    cluster.settle()
+    assert night(cluster, models, 2, (0.9, 0.1)) == "Verified"
+    assert [each.revision for each in models.asked[-1].marks] == [first]
 
 
 def test_a_slow_slide_ends_at_the_anchor() -> None:

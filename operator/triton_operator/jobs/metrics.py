@@ -59,7 +59,8 @@ def user_code(context: Context, dump: Dump, request: MetricsRequest, more: Itera
         *(layout.kept_outputs(each.profile) for each in request.candidates),
         *more,
     )
-    return UserCode(inputs, volumes, mounts, gpu=False, image_id=dump.image_id)
+    # Two earlier revisions may have one reference, and no pod mounts a directory twice.
+    return UserCode(tuple(dict.fromkeys(inputs)), volumes, mounts, gpu=False, image_id=dump.image_id)
 
 
 def _kept_outputs(context: Context, attempt: Attempt) -> KeptOutputs:

@@ -103,11 +103,13 @@ class History:
     def marks(self, reference: str) -> tuple[State, ...]:
         """Return the states against which a new revision is held: the last one of another reference, and the anchor.
 
-        ``reference``: key of the new revision's. So the marks stay the same once it serves. They may be one state.
+        ``reference``: key of the new revision's. So the marks stay the same once it serves. They may be one state, or
+        two servers of one revision, of which the first stands for both.
         """
         others = [each for each in self.states if each.revision and each.profile and each.reference != reference]
         anchors = [each for each in others[1:] if self.anchor is not None and each.has_same_server(self.anchor)]
-        return (*others[:1], *anchors)
+        keys = {each.revision.key for each in others[:1] if each.revision is not None}
+        return (*others[:1], *(each for each in anchors if each.revision is not None and each.revision.key not in keys))
 
     @cached_property
     def revisions(self) -> dict[str, Revision]:
