@@ -22,6 +22,7 @@ from triton_converters.contract.conversion_requests import (
 )
 from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import MESSAGE_LIMIT_BYTES, MessageTooLongError, Outcome
+from triton_converters.contract.look import LookResult
 from triton_converters.contract.reasons import FAILURES, Reason
 from triton_converters.contract.results import ReferenceResult, RepositoryModel, Row, Signature, SourceResult, Tensor
 from triton_converters.contract.search_parts import PART_POINTS, REPEATS
@@ -49,6 +50,8 @@ st.register_type_strategy(
 )
 # The times of an ensemble's models are as many as the rows.
 st.register_type_strategy(results.MeasureResult, st.builds(results.MeasureResult, steps=st.just(())))
+printable = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=12)
+st.register_type_strategy(LookResult, st.builds(LookResult, version=printable, label=printable))
 # The tables of a mark are those of the comparison.
 one = st.tuples(st.none() | st.floats(0, 1e9))
 mark = st.builds(MarkMetrics, words, one, st.tuples(one), one, words) | st.builds(MarkMetrics, words)
