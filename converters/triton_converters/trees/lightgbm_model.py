@@ -146,11 +146,16 @@ def _members(fields: Lines, places: Array, nodes: list[int]) -> dict[int, list[R
     ends = _numbers(fields, "cat_boundaries", numpy.int64, count + 1)
     words = numpy.array(fields["cat_threshold"].split(), numpy.uint32)
     found = {}
+    total = 0
     for node in nodes:
         place = int(places[node])
         if not 0 <= place < count or not 0 <= ends[place] <= ends[place + 1] <= len(words):
             raise BrokenError("lists categories that it does not have")
-        bits = numpy.unpackbits(words[ends[place] : ends[place + 1]].view(numpy.uint8), bitorder="little")
+        own = words[ends[place] : ends[place + 1]]
+        total += len(own)
+        if total > len(words):
+            raise BrokenError("lists categories twice")
+        bits = numpy.unpackbits(own.view(numpy.uint8), bitorder="little")
         found[node] = ranges(numpy.flatnonzero(bits), BELOW_ZERO)
     return found
 

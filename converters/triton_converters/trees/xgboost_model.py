@@ -187,8 +187,10 @@ def _members(tree: JsonObject, nodes: set[int]) -> Iterator[tuple[int, list[Rang
     )
     if set(asking.tolist()) != nodes or not len(asking) == len(starts) == len(sizes):
         raise BrokenError("lists other nodes with categories than it has")
+    total = 0
     for node, start, size in zip(asking.tolist(), starts.tolist(), sizes.tolist(), strict=True):
-        if not 0 <= start <= start + size <= len(listed):
+        total += size
+        if not 0 <= start <= start + size <= len(listed) or total > len(listed):
             raise BrokenError("lists categories that it does not have")
         yield node, ranges(listed[start : start + size])
 
@@ -196,6 +198,10 @@ def _members(tree: JsonObject, nodes: set[int]) -> Iterator[tuple[int, list[Rang
 def _numbers(part: JsonObject, key: str, kinds: str, count: int | None = None) -> Array:
     """Return a list of numbers, [count]; ``kinds``: NumPy's kinds that it may have. Raises BrokenError."""
     given = part[key]
+    # NumPy makes texts as long as the longest of them.
+    is_plain = isinstance(given, list) and {*map(type, given)} <= {int, float, bool}
+    if not is_plain and not isinstance(given, numpy.ndarray):
+        raise BrokenError(f"has a {key} that is no list of numbers")
     found = numpy.asarray(given) if len(given) else numpy.zeros(0, numpy.int64)
     if found.ndim != 1 or (len(found) and found.dtype.kind not in kinds) or (count is not None and len(found) != count):
         raise BrokenError(f"has a {key} that is no list of {'' if count is None else f'{count} '}numbers")
