@@ -511,6 +511,16 @@ def test_the_places_of_an_encoder_are_computed_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_a_tree_is_its_own_and_not_those_that_it_shows(tmp_path: Path) -> None:
+    model = DecisionTreeClassifier(max_depth=2).fit(WINE, KINDS)
+    leaves = model.tree_.n_leaves
+    model.estimators_ = [DecisionTreeClassifier().fit(WINE, KINDS)]
+    framework = read(tmp_path, saved(model))
+    assert framework.leaves is not None
+    assert framework.leaves[1] == leaves
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_pipeline_keeps_nothing_in_files(tmp_path: Path) -> None:
     model = make_pipeline(StandardScaler(), LinearRegression(), memory=str(tmp_path / "kept")).fit(SICK, IS_SICK)
     assert read(tmp_path, saved(model)).model.estimator.memory is None

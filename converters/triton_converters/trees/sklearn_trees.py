@@ -177,7 +177,11 @@ class _Categories:
         if preparing is None:
             return
         # Compiled code trusts that all columns are there, and that those with categories come first.
-        steps = [(name, type(step).__name__) for name, step, _ in preparing.transformers_ if str(step) != "drop"]
+        steps = [
+            (name, type(step).__name__)
+            for name, step, _ in preparing.transformers_
+            if not (isinstance(step, str) and step == "drop")
+        ]
         places = preparing._transformer_to_input_indices
         wanted = {"encoder": numpy.flatnonzero(is_categorical), "numerical": numpy.flatnonzero(~is_categorical)}
         if steps != [("encoder", "OrdinalEncoder"), ("numerical", "FunctionTransformer")] or any(
