@@ -70,6 +70,16 @@ def test_a_model_of_xgboost_answers_as_xgboost_does(name: str) -> None:
     check(forest, xgboost_trees.opened(texts[0]), categories="categor" in name)
 
 
+def test_a_class_to_which_no_tree_adds_keeps_its_base() -> None:
+    """ONNX Runtime answers 0 for it."""
+    classes = numpy.where(numpy.arange(grown.ROWS) == 0, 2, grown.CLASSES % 2)
+    model = boosted("multi:softprob", target=classes, num_class=3, min_child_weight=5, base_score=[0.5, 1.0, 2.0])()
+    text = saved(model, "json")
+    forest = read_xgboost(text)
+    assert len(forest.roots) == 16, "the third class has trees of one leaf"
+    check(forest, xgboost_trees.opened(text), categories=False)
+
+
 @pytest.mark.parametrize("name", LIGHTGBM)
 def test_a_model_of_lightgbm_answers_as_lightgbm_does(name: str) -> None:
     text = saved(LIGHTGBM[name](), "txt")
@@ -137,7 +147,7 @@ def test_zeros_that_are_missing_in_some_splits_alone_are_refused() -> None:
     text = saved(LIGHTGBM["zeros are missing"](), "txt").decode()
     kinds = re.search(r"^decision_type=(.*)$", text, re.MULTILINE)
     assert kinds is not None
-    others = " ".join(str(int(each) | 8 & ~4) for each in kinds[1].split())
+    others = " ".join(str((int(each) | 8) & ~4) for each in kinds[1].split())
     with pytest.raises(UnsupportedError, match="takes 0 for missing in some splits of feature"):
         lightgbm_model.read(text.replace(kinds[0], f"decision_type={others}", 1).encode())
 
@@ -199,6 +209,10 @@ BROKEN = {
         categories_segments=[0] * len(tree["categories_sizes"]),
         categories_sizes=[len(tree["categories"])] * len(tree["categories_sizes"]),
     ),
+    "a large category": _set("categories", 0, 2**24),
+    "trees before the first round": lambda learner, tree: learner["gradient_booster"]["model"][
+        "iteration_indptr"
+    ].__setitem__(0, 2),
     "a list in a list": _set("split_conditions", 0, [1.0]),
     "vectors": _set("tree_param", "size_leaf_vector", "1000000"),
     "a list for a tree": _set(*TREES, "trees", 0, []),
@@ -274,6 +288,7 @@ LINES = {
     "another number of trees": (r"^tree_sizes=\d+", "tree_sizes="),
     "no objective's number": (r"^num_tree_per_iteration=\d+", "num_tree_per_iteration=x"),
     "categories elsewhere": (r"^cat_boundaries=.*$", "cat_boundaries=0 100000000"),
+    "missing in a third way": (r"^decision_type=\d+", "decision_type=12"),
     "no line": (r"^leaf_value=.*\n", ""),
 }
 

@@ -146,6 +146,9 @@ def grown(
     leaves = numpy.flatnonzero(left < 0)
     own_root = numpy.repeat(roots, sizes)
     targets = numpy.repeat([tree.targets for tree in plain], sizes, axis=0)
+    # ONNX Runtime answers 0, and not the base, for a sum to which no leaf adds.
+    silent = numpy.setdiff1d(numpy.arange(len(base)), targets[leaves])
+    first = leaves[leaves < sizes[0]]
     return Forest(
         features=features,
         type=kind,
@@ -159,9 +162,9 @@ def grown(
         feature=joined("feature"),
         bound=joined("bound").astype(kind),
         missing_left=joined("missing_left"),
-        adding=numpy.repeat(leaves, targets.shape[1]),
-        added_to=targets[leaves].ravel(),
-        added=joined("values")[leaves].ravel().astype(kind),
+        adding=numpy.append(numpy.repeat(leaves, targets.shape[1]), numpy.repeat(first, len(silent))),
+        added_to=numpy.append(targets[leaves].ravel(), numpy.tile(silent, len(first))),
+        added=numpy.append(joined("values")[leaves].ravel(), numpy.zeros(len(first) * len(silent))).astype(kind),
     )
 
 

@@ -107,6 +107,8 @@ def _tree(fields: Lines, target: int, weight: float, missing: dict[int, set[int]
         raise BrokenError("has a tree with a child that does not exist")
     # A negative child is a leaf, ~number.
     left, right = (numpy.where(each < 0, splits + ~each, each) for each in (left, right))
+    if ((kinds >> 2 & 3) > NAN_IS_MISSING).any():
+        raise BrokenError("has a decision_type that LightGBM does not have")
     bound, missing_left = _bounds(threshold, kinds)
     is_category = (kinds & IS_CATEGORY).astype(bool)
     for each, kind in {*zip(feature.tolist(), numpy.where(is_category, -1, kinds >> 2 & 3).tolist(), strict=True)}:
