@@ -1,5 +1,6 @@
 """Models of scikit-learn, converted: each answers as scikit-learn does, or is refused by name before it runs."""
 
+import functools
 import re
 import zipfile
 from collections.abc import Callable, Mapping
@@ -10,8 +11,19 @@ import numpy
 import onnxruntime
 import pytest
 import skops.io
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingRegressor,
+    VotingClassifier,
+)
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_array
 
 from tests.converters.saved_pipelines import (
     CODES,
@@ -203,6 +215,22 @@ def longer(schema: Any, files: dict[str, bytes]) -> None:
     tree["__reduce__"]["args"]["content"][2]["content"] = "1000000"
 
 
+def number_in_a_file(schema: Any, files: dict[str, bytes]) -> None:
+    """Let skops read the number of nodes from a file, and not where it is checked."""
+    (tree,) = nodes(schema, "TreeNode")
+    count, array = (tree["content"]["content"][name] for name in ("node_count", "values"))
+    count.update({**array, "__id__": 1, "content": count["content"], "__module__": "numpy", "__class__": "int64"})
+
+
+def without_bytes(schema: Any, files: dict[str, bytes]) -> None:
+    """Put an array of 10**15 elements into a few bytes."""
+    from io import BytesIO
+
+    made = BytesIO()
+    numpy.lib.format.write_array_header_1_0(made, {"descr": "|V0", "fortran_order": False, "shape": (10**15,)})
+    files[next(name for name in files if name.endswith(".npy"))] = made.getvalue()
+
+
 def another(schema: Any, files: dict[str, bytes]) -> None:
     """Let skops take another array for the tree's nodes: one that it has loaded before, by the number."""
     (tree,) = nodes(schema, "TreeNode")
@@ -258,6 +286,8 @@ BROKEN: dict[str, Change] = {
     "deeper than it is": of_tree("content", "content", "max_depth", "content", value="-5"),
     "other numbers of outputs": longer,
     "another number of features": of_tree("__reduce__", "args", "content", 0, "content", value='"many"'),
+    "a number in a file": number_in_a_file,
+    "elements without bytes": without_bytes,
     "an array of objects": objects,
     "another array by its number": another,
     "objects inside each other": deep,
@@ -351,6 +381,149 @@ def test_broken_histograms_are_refused_before_they_answer(
     monkeypatch.setattr(HistGradientBoostingClassifier, "predict_proba", lambda *_: pytest.fail("it was asked"))
     with pytest.raises(BrokenError):
         read(tmp_path, altered(saved(HISTOGRAMS()), change))
+
+
+# Files whose types and trees are right --------------------------------------------------------------------------------
+
+
+def any_method() -> Any:
+    """A stack that lets an estimator train, which would read the pickles of a folder."""
+    model = StackingRegressor([("a", LinearRegression())]).fit(SICK, IS_SICK)
+    model.stack_method_ = ["fit_transform"]
+    return model
+
+
+def encoder(**options: Any) -> Any:
+    """A pipeline with an encoder of two columns, whose second one has three categories."""
+    rows = numpy.array([[0.0, 0.0], [1.0, 1.0], [0.0, 2.0]] * 4)
+    return make_pipeline(OneHotEncoder(handle_unknown="ignore", **options), LinearRegression()).fit(rows, rows[:, 1])
+
+
+def turned() -> Any:
+    """An encoder whose search ends behind its categories."""
+    model = encoder()
+    model[0].categories_[1] = model[0].categories_[1][::-1]
+    return model
+
+
+def no_category() -> Any:
+    """An encoder whose first column has -1 places."""
+    model = encoder(drop="first")
+    model[0].categories_[0] = numpy.zeros(0)
+    return model
+
+
+def rare() -> Any:
+    """An encoder that groups categories which it does not have."""
+    model = encoder(max_categories=2)
+    model[0]._infrequent_indices[1] = numpy.array([10**7])
+    return model
+
+
+def lacking_columns() -> Any:
+    """Histograms that leave out the columns which their trees read."""
+    model = HISTOGRAMS()
+    model._preprocessor.transformers_[1] = ("numerical", VarianceThreshold().fit(CODES[:, 1:5]), [1, 2, 3, 4])
+    return model
+
+
+def in_a_set() -> Any:
+    """Votes of a tree that reads beyond the columns that it tells of."""
+    model = VotingClassifier([("a", TREE())], voting="soft").fit(WINE, KINDS)
+    wide = DecisionTreeClassifier(max_depth=1).fit(numpy.insert(WINE * 0, 0, KINDS, axis=1)[:, ::-1], KINDS)
+    wide.n_features_in_ = 13
+    model.estimators_ = {wide}
+    return make_pipeline(StandardScaler().fit(WINE), model)
+
+
+def a_method() -> Any:
+    """A tree that does not check what it is given."""
+    model = TREE()
+    model._validate_X_predict = functools.partial(check_array, dtype=numpy.float32)
+    return model
+
+
+def other_classes() -> Any:
+    """A forest of which one tree answers by its first class alone."""
+    model = RandomForestClassifier(3).fit(WINE, KINDS)
+    model.estimators_[0].n_classes_ = 1
+    return model
+
+
+def other_estimators() -> Any:
+    """A forest of which one answers by other trees than by that which it shows."""
+    model = RandomForestClassifier(3).fit(WINE, KINDS)
+    other = RandomForestClassifier(2).fit(WINE, KINDS)
+    other.tree_ = model.estimators_[0].tree_
+    model.estimators_[0] = other
+    return model
+
+
+def two_values() -> Any:
+    """Boosting with trees of two values for each node, which compiled code takes for those of two nodes."""
+    model = GradientBoostingClassifier(n_estimators=2).fit(SICK, IS_SICK)
+    model.estimators_[0, 0].tree_ = DecisionTreeClassifier(max_depth=2).fit(SICK, IS_SICK).tree_
+    return model
+
+
+def turned_edges() -> Any:
+    """Bins whose edges do not ascend."""
+    model = make_pipeline(KBinsDiscretizer(4, quantile_method="averaged_inverted_cdf"), LinearRegression())
+    model.fit(WINE, KINDS)
+    model[0].bin_edges_[0] = model[0].bin_edges_[0][::-1]
+    return model
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (any_method, "asks its estimators for something else"),
+        (turned, "do not ascend"),
+        (no_category, "a column without categories"),
+        (rare, "rare categories that it does not have"),
+        (lacking_columns, "prepares its columns otherwise"),
+        (in_a_set, "a feature that is none of 13"),
+        (a_method, "with a _validate_X_predict of its own"),
+        (other_classes, "different numbers of classes"),
+        (other_estimators, "something else among its trees"),
+        (two_values, "different numbers of features or outputs"),
+        (turned_edges, "do not ascend"),
+    ],
+)
+def test_what_compiled_code_would_trust_is_refused_before_it_runs(
+    tmp_path: Path, made: Callable[[], Any], words: str
+) -> None:
+    with pytest.raises(BrokenError, match=words):
+        read(tmp_path, saved(made()))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_places_of_an_encoder_are_computed_anew(tmp_path: Path) -> None:
+    """By those of the file, scikit-learn would write beyond a matrix."""
+    model = encoder(drop="first", max_categories=2)
+    table = numpy.array([[1.0, 1.0], [0.0, 2.0]])
+    expected = model.predict(table)
+    model[0]._drop_idx_after_grouping = numpy.array([10**7, 10**7], object)
+    model[0]._default_to_infrequent_mappings[1] = numpy.array([10**7] * 3)
+    model[0]._n_features_outs = [1, 1]
+    numpy.testing.assert_allclose(read(tmp_path, saved(model)).model.answers(table)[:, 0], expected)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_tree_is_its_own_and_not_those_that_it_shows(tmp_path: Path) -> None:
+    model = DecisionTreeClassifier(max_depth=2).fit(WINE, KINDS)
+    leaves = model.tree_.n_leaves
+    model.estimators_ = [DecisionTreeClassifier().fit(WINE, KINDS)]
+    framework = read(tmp_path, saved(model))
+    assert framework.leaves is not None
+    assert framework.leaves[1] == leaves
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_pipeline_keeps_nothing_in_files(tmp_path: Path) -> None:
+    model = make_pipeline(StandardScaler(), LinearRegression(), memory=str(tmp_path / "kept")).fit(SICK, IS_SICK)
+    assert read(tmp_path, saved(model)).model.estimator.memory is None
 
 
 def test_a_table_of_any_width_is_not_made(tmp_path: Path) -> None:

@@ -70,6 +70,16 @@ def test_a_model_of_xgboost_answers_as_xgboost_does(name: str) -> None:
     check(forest, xgboost_trees.opened(texts[0]), categories="categor" in name)
 
 
+def test_a_class_to_which_no_tree_adds_keeps_its_base() -> None:
+    """ONNX Runtime answers 0 for it."""
+    classes = numpy.where(numpy.arange(grown.ROWS) == 0, 2, grown.CLASSES % 2)
+    model = boosted("multi:softprob", target=classes, num_class=3, min_child_weight=5, base_score=[0.5, 1.0, 2.0])()
+    text = saved(model, "json")
+    forest = read_xgboost(text)
+    assert len(forest.roots) == 16, "the third class has trees of one leaf"
+    check(forest, xgboost_trees.opened(text), categories=False)
+
+
 @pytest.mark.parametrize("name", LIGHTGBM)
 def test_a_model_of_lightgbm_answers_as_lightgbm_does(name: str) -> None:
     text = saved(LIGHTGBM[name](), "txt")
@@ -137,7 +147,7 @@ def test_zeros_that_are_missing_in_some_splits_alone_are_refused() -> None:
     text = saved(LIGHTGBM["zeros are missing"](), "txt").decode()
     kinds = re.search(r"^decision_type=(.*)$", text, re.MULTILINE)
     assert kinds is not None
-    others = " ".join(str(int(each) | 8 & ~4) for each in kinds[1].split())
+    others = " ".join(str((int(each) | 8) & ~4) for each in kinds[1].split())
     with pytest.raises(UnsupportedError, match="takes 0 for missing in some splits of feature"):
         lightgbm_model.read(text.replace(kinds[0], f"decision_type={others}", 1).encode())
 
@@ -195,6 +205,15 @@ BROKEN = {
     "categories elsewhere": _set("categories_segments", 0, 10**9),
     "many categories": _set("categories_sizes", 0, 10**9),
     "a negative category": _set("categories", 0, -1),
+    "the same categories for many nodes": lambda learner, tree: tree.update(
+        categories_segments=[0] * len(tree["categories_sizes"]),
+        categories_sizes=[len(tree["categories"])] * len(tree["categories_sizes"]),
+    ),
+    "a large category": _set("categories", 0, 2**24),
+    "trees before the first round": lambda learner, tree: learner["gradient_booster"]["model"][
+        "iteration_indptr"
+    ].__setitem__(0, 2),
+    "a list in a list": _set("split_conditions", 0, [1.0]),
     "vectors": _set("tree_param", "size_leaf_vector", "1000000"),
     "a list for a tree": _set(*TREES, "trees", 0, []),
     "no model": lambda learner, tree: learner["gradient_booster"].clear(),
@@ -269,6 +288,7 @@ LINES = {
     "another number of trees": (r"^tree_sizes=\d+", "tree_sizes="),
     "no objective's number": (r"^num_tree_per_iteration=\d+", "num_tree_per_iteration=x"),
     "categories elsewhere": (r"^cat_boundaries=.*$", "cat_boundaries=0 100000000"),
+    "missing in a third way": (r"^decision_type=\d+", "decision_type=12"),
     "no line": (r"^leaf_value=.*\n", ""),
 }
 
@@ -281,6 +301,39 @@ def test_a_broken_model_of_lightgbm_is_refused_before_lightgbm_reads_it(name: st
     assert changed != text
     with pytest.raises(BrokenError):
         lightgbm_model.read(changed.encode())
+
+
+def asking(words: int, nodes: int = 1) -> bytes:
+    """A model of LightGBM whose nodes ask for every second category of so many words of 32 bits, the same for all."""
+    head = saved(LIGHTGBM["regression"](), "txt").decode().partition("\nTree=")[0]
+    numbers = range(nodes)
+    lines = {
+        "num_leaves": nodes + 1,
+        "num_cat": 1,
+        "split_feature": " ".join("0" for _ in numbers),
+        "threshold": " ".join("0" for _ in numbers),
+        "decision_type": " ".join("1" for _ in numbers),
+        "left_child": " ".join(str(~each) for each in numbers),
+        "right_child": " ".join([*map(str, numbers[1:]), str(~nodes)]),
+        "leaf_value": " ".join(map(str, range(nodes + 1))),
+        "cat_boundaries": f"0 {words}",
+        "cat_threshold": " ".join([str(0x55555555)] * words),
+    }
+    tree = "".join(f"{name}={value}\n" for name, value in lines.items())
+    return f"{re.sub('tree_sizes=.*', 'tree_sizes=1', head)}\nTree=0\n{tree}".encode()
+
+
+def test_more_categories_than_a_runtime_loads_are_refused() -> None:
+    """ONNX Runtime ends its process as it loads a chain of 20,000 splits, which 8 kB of text ask for."""
+    forest = lightgbm_model.read(asking(60))
+    onnxruntime.InferenceSession(graph_of(forest).SerializeToString())
+    with pytest.raises(UnsupportedError, match="more than 2000 levels"):
+        lightgbm_model.read(asking(63))
+
+
+def test_categories_that_many_splits_share_are_refused() -> None:
+    with pytest.raises(BrokenError, match="lists categories twice"):
+        lightgbm_model.read(asking(2, nodes=2))
 
 
 def test_half_a_model_of_lightgbm_is_refused(tmp_path: Path) -> None:

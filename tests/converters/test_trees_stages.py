@@ -160,6 +160,23 @@ def test_a_library_that_hangs_or_dies_or_complains_is_told_with_the_file(
     assert (caught.value.reason, caught.value.message) == (Reason.CHECKPOINT_INVALID, words)
 
 
+def test_what_counts_is_what_the_library_has_read(mount: Path) -> None:
+    """LightGBM reads the lines of a tree up to an empty one; the reader would take the second for the leaves."""
+    text = saved(light("regression")(), "txt").decode()
+    (values,) = re.findall(r"^leaf_value=.*$", text.partition("\nTree=1")[0], re.MULTILINE)
+    other = f"leaf_value={' '.join('1000' for _ in values.split())}\n"
+    changed = text.replace("\n\n\nTree=1", f"\n\n{other}\nTree=1")
+    sizes = re.search(r"^tree_sizes=(\d+)", text, re.MULTILINE)
+    assert sizes is not None
+    assert changed != text
+    changed = changed.replace(sizes[0], f"tree_sizes={int(sizes[1]) + len(other)}")
+    publish(changed.encode(), "m.txt")
+    refer("lightgbm", "m.txt")
+    converted = run_convert(request("lightgbm", "m.txt"))
+    assert converted.max_absolute_error is not None
+    assert converted.max_absolute_error < 1e-5
+
+
 @pytest.mark.parametrize(
     ("form", "content", "reason", "words"),
     [

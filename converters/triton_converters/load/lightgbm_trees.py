@@ -13,7 +13,15 @@ from triton_converters.trees import lightgbm_model
 
 def load(source: Path, model: ModelCode, output_format: str) -> TreesFramework:
     """Open the file; ``output_format`` changes nothing. Raises what ``trees.load`` raises."""
-    return trees.load(source, model.entrypoint.path, TreeLibrary(lightgbm_model.read, opened, _runtime))
+    return trees.load(source, model.entrypoint.path, TreeLibrary(lightgbm_model.read, rewritten, opened, _runtime))
+
+
+def rewritten(content: bytes) -> bytes:
+    """Return the model as LightGBM saves it. Raises what LightGBM raises."""
+    import lightgbm
+
+    text: str = lightgbm.Booster(model_str=content.decode()).model_to_string(num_iteration=-1)
+    return text.encode()
 
 
 def opened(content: bytes) -> Predict:

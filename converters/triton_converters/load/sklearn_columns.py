@@ -32,7 +32,7 @@ def parts(thing: Any) -> Iterator[Any]:
     left = [thing]
     while left:
         each = left.pop()
-        if isinstance(each, list | tuple):
+        if isinstance(each, list | tuple | set):
             left.extend(each)
         elif isinstance(each, dict):
             left.extend(each.values())

@@ -10,8 +10,8 @@ import numpy
 from triton_converters.claim_store.dump import Array
 from triton_converters.load.sklearn_columns import Column, columns, parts, steps
 from triton_converters.trees import skops_file
-from triton_converters.trees.forest import Forest, UnsupportedError
-from triton_converters.trees.sklearn_trees import forest_of, is_grown
+from triton_converters.trees.forest import BrokenError, Forest, UnsupportedError
+from triton_converters.trees.sklearn_trees import check_ascending, forest_of, is_grown
 from triton_converters.trees.skops_types import ALLOWED
 
 ANSWERS = ("predict_proba", "decision_function", "predict")
@@ -82,6 +82,9 @@ def opened(file: Path) -> SklearnModel:
         )
     found = columns(estimator)
     for each in parts(estimator):
+        if hidden := [name for name in vars(each) if callable(getattr(type(each), name, None))]:
+            raise BrokenError(f"has a {type(each).__name__} with a {hidden[0]} of its own")
+        _let_it_ask_by_places(each)
         # What an ensemble was told to train stays untrained.
         if any(name.endswith("_") for name in vars(each)):
             _make_sound(each)
@@ -90,15 +93,20 @@ def opened(file: Path) -> SklearnModel:
     return SklearnModel(estimator, found, method, kind, forest)
 
 
+def _let_it_ask_by_places(part: Any) -> None:
+    """Let a part ask by the places of columns, in this process alone, and keep nothing in files."""
+    for name in ("feature_names_in_", "_sklearn_output_config"):
+        vars(part).pop(name, None)
+    for name in ("n_jobs", "memory"):
+        if hasattr(part, name):
+            setattr(part, name, None)
+
+
 def _make_sound(part: Any) -> None:
-    """Check a part's arrays that compiled code trusts, and let it ask by places, in this process alone.
+    """Check a part's arrays that compiled code trusts.
 
     Raises BrokenError, UnsupportedError.
     """
-    for name in ("feature_names_in_", "_sklearn_output_config"):
-        vars(part).pop(name, None)
-    if hasattr(part, "n_jobs"):
-        part.n_jobs = None
     if is_grown(part):
         forest_of(part)
     if change := _BY_CLASS.get(type(part).__name__):
@@ -115,8 +123,42 @@ def _place(transformer: Any) -> None:
 
 
 def _count_outputs(encoder: Any) -> None:
-    """Count the columns of a sparse matrix from the categories, not from what the file says."""
+    """Take the places in a sparse matrix, which compiled code trusts, from the categories and not from the file."""
+    _ascend(encoder)
+    if encoder._infrequent_enabled:
+        rare = [each if each is None else numpy.unique(each) for each in encoder._infrequent_indices]
+        encoder._infrequent_indices = rare
+        encoder._default_to_infrequent_mappings = list(map(_grouped, encoder.categories_, rare))
+    encoder._set_drop_idx()
     encoder._n_features_outs = encoder._compute_n_features_outs()
+
+
+def _grouped(known: Array, rare: Array | None) -> Array | None:
+    """Return the place of each category, of which the rare ones share the last; None: there are none."""
+    if rare is None:
+        return None
+    if not len(rare) or rare[0] < 0 or rare[-1] >= len(known):
+        raise BrokenError("has rare categories that it does not have")
+    is_rare = numpy.isin(numpy.arange(len(known)), rare)
+    return numpy.where(is_rare, len(known) - len(rare), numpy.cumsum(~is_rare) - 1)
+
+
+def _ascend(encoder: Any) -> None:
+    for known in encoder.categories_:
+        check_ascending(known)
+        if not len(known):
+            raise BrokenError("has a column without categories")
+
+
+def _check_bins(binner: Any) -> None:
+    for edges in binner.bin_edges_:
+        check_ascending(edges)
+
+
+def _check_methods(stacking: Any) -> None:
+    """Let it ask estimators for answers alone: scikit-learn calls any method that the file names."""
+    if any(each not in ANSWERS for each in stacking.stack_method_):
+        raise BrokenError(f"asks its estimators for something else than {', '.join(ANSWERS)}")
 
 
 def _suit(voting: Any) -> None:
@@ -127,6 +169,11 @@ def _suit(voting: Any) -> None:
 
 _BY_CLASS: dict[str, Callable[[Any], None]] = {
     "ColumnTransformer": _place,
+    "KBinsDiscretizer": _check_bins,
     "OneHotEncoder": _count_outputs,
+    "OrdinalEncoder": _ascend,
+    "StackingClassifier": _check_methods,
+    "StackingRegressor": _check_methods,
+    "TargetEncoder": _ascend,
     "VotingClassifier": _suit,
 }

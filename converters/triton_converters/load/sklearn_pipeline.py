@@ -19,7 +19,6 @@ from triton_converters.load.graph_inputs import GraphInput
 from triton_converters.load.sklearn_model import SklearnModel
 from triton_converters.load.trees import INPUT, OUTPUT
 from triton_converters.model_config.data_types import strings
-from triton_converters.trees import skops_file
 from triton_converters.trees.forest import BrokenError, UnsupportedError
 from triton_converters.user.user_code import locate
 
@@ -130,7 +129,6 @@ def load(source: Path, model: ModelCode, output_format: str) -> SklearnFramework
         advice = f" is {kind.words}, which is not run: {kind.advice}" if kind and kind.advice else ""
         raise StageError(Reason.CHECKPOINT_INVALID, f"{path}{advice or ' is no file of skops'}")
     try:
-        skops_file.check(file)
         if words := trees.fault(_try, file):
             message = f"{path}: {runtime} {words} as it opened the file; save it anew"
             raise StageError(Reason.CHECKPOINT_INVALID, message)

@@ -32,9 +32,11 @@ class TreeLibrary:
     """What reads the files of a format."""
 
     read: Callable[[bytes], Forest]
-    """Raises BrokenError, UnsupportedError."""
+    """Raises BrokenError, UnsupportedError. This and the next two have to be functions of modules."""
+    rewritten: Callable[[bytes], bytes]
+    """Let the library itself open the file, and return what it saves of it; raises what that raises."""
     open: Callable[[bytes], Predict]
-    """Let the library itself open the file; raises what that raises. It has to be a function of a module."""
+    """Let the library itself open the file; raises what that raises."""
     runtime: Callable[[], str]
     """Return the library's name and version."""
 
@@ -88,7 +90,9 @@ class TreesFramework:
 
 
 def load(source: Path, path: str, library: TreeLibrary) -> TreesFramework:
-    """Read the file, try the library on it in a process of its own, and open it.
+    """Try to read the file, and the library on it, in a process of its own; then read and open what the library saves.
+
+    The library may take a line for another one than the reader does, but not of what it saves itself.
 
     Raises StageError: EntrypointInvalid, CheckpointInvalid (the file is broken, or ends or stops the library),
     ConversionUnsupported (nothing converts such a model).
@@ -96,19 +100,20 @@ def load(source: Path, path: str, library: TreeLibrary) -> TreesFramework:
     file = locate(source, path, pattern="*")
     if (size := file.stat().st_size) > MOST_BYTES:
         raise StageError(Reason.CHECKPOINT_INVALID, f"{path} has {size} bytes; at most {MOST_BYTES} are read")
-    content = file.read_bytes()
+    runtime = library.runtime()
+    if words := fault(_try, library.read, library.rewritten, library.open, file):
+        raise StageError(Reason.CHECKPOINT_INVALID, f"{path}: {runtime} {words} as it opened the file; save it anew")
     try:
+        content = file.read_bytes()
+        library.read(content)
+        with current.running(path, f"{runtime} opened"):
+            content = library.rewritten(content)
+            predict = library.open(content)
         forest = library.read(content)
     except BrokenError as error:
         raise StageError(Reason.CHECKPOINT_INVALID, f"{path} {error}; save it anew") from error
     except UnsupportedError as error:
         raise StageError(Reason.CONVERSION_UNSUPPORTED, f"{path} {error}") from error
-    runtime = library.runtime()
-    if words := fault(_try, library.open, file, numpy.zeros((1, forest.features), forest.type)):
-        raise StageError(Reason.CHECKPOINT_INVALID, f"{path}: {runtime} {words} as it opened the file; save it anew")
-    try:
-        with current.running(path, f"{runtime} opened"):
-            predict = library.open(content)
     except Exception as error:
         raise StageError(Reason.CHECKPOINT_INVALID, f"{runtime} does not open {path}: {line(error)}") from error
     return TreesFramework(predict, runtime, forest, source, path, numpy.zeros(len(forest.left), bool))
@@ -132,8 +137,17 @@ def fault(task: Callable[..., object], *arguments: object) -> str:
     return f"ended by {signal.Signals(-trial.exitcode).name}" if trial.exitcode < 0 else ""
 
 
-def _try(opened: Callable[[bytes], Predict], file: Path, row: Array) -> None:
-    opened(file.read_bytes())(row)
+def _try(
+    read: Callable[[bytes], Forest],
+    rewritten: Callable[[bytes], bytes],
+    opened: Callable[[bytes], Predict],
+    file: Path,
+) -> None:
+    content = file.read_bytes()
+    read(content)
+    content = rewritten(content)
+    forest = read(content)
+    opened(content)(numpy.zeros((1, forest.features), forest.type))
 
 
 def line(error: Exception) -> str:

@@ -14,13 +14,20 @@ from triton_converters.trees.forest import Forest
 
 def load(source: Path, model: ModelCode, output_format: str) -> TreesFramework:
     """Open the file; ``output_format`` changes nothing. Raises what ``trees.load`` raises."""
-    return trees.load(source, model.entrypoint.path, TreeLibrary(_read, opened, _runtime))
+    return trees.load(source, model.entrypoint.path, TreeLibrary(_read, rewritten, opened, _runtime))
 
 
 def _read(content: bytes) -> Forest:
     import xgboost
 
     return xgboost_model.read(content, [int(each) for each in xgboost.__version__.split(".")])
+
+
+def rewritten(content: bytes) -> bytes:
+    """Return the model as XGBoost saves it. Raises what XGBoost raises."""
+    import xgboost
+
+    return bytes(xgboost.Booster(model_file=bytearray(content)).save_raw("ubj"))
 
 
 def opened(content: bytes) -> Predict:

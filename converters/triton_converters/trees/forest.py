@@ -11,6 +11,8 @@ from triton_converters.claim_store.dump import Array
 
 DEEPEST = 1000
 """Levels of a tree: ONNX Runtime descends once for each as it loads a graph, on a stack of some megabytes."""
+DEEPEST_CHAIN = 2000
+"""Levels of a tree whose lists of categories are chains of plain splits: 2,000 were seen to load, 20,000 to crash."""
 MOST_FEATURES = 10_000
 MOST_TARGETS = 10_000
 """Columns of a table, and numbers of an answer: a file of a few bytes may name any number."""
@@ -144,6 +146,9 @@ def grown(
     leaves = numpy.flatnonzero(left < 0)
     own_root = numpy.repeat(roots, sizes)
     targets = numpy.repeat([tree.targets for tree in plain], sizes, axis=0)
+    # ONNX Runtime answers 0, and not the base, for a sum to which no leaf adds.
+    silent = numpy.setdiff1d(numpy.arange(len(base)), targets[leaves])
+    first = leaves[leaves < sizes[0]]
     return Forest(
         features=features,
         type=kind,
@@ -157,9 +162,9 @@ def grown(
         feature=joined("feature"),
         bound=joined("bound").astype(kind),
         missing_left=joined("missing_left"),
-        adding=numpy.repeat(leaves, targets.shape[1]),
-        added_to=targets[leaves].ravel(),
-        added=joined("values")[leaves].ravel().astype(kind),
+        adding=numpy.append(numpy.repeat(leaves, targets.shape[1]), numpy.repeat(first, len(silent))),
+        added_to=numpy.append(targets[leaves].ravel(), numpy.tile(silent, len(first))),
+        added=numpy.append(joined("values")[leaves].ravel(), numpy.zeros(len(first) * len(silent))).astype(kind),
     )
 
 
@@ -229,10 +234,16 @@ def _plain(tree: Tree) -> Tree:
     """Return the tree with a chain of plain splits in place of each node that asks for categories.
 
     ONNX Runtime takes a child of several nodes if they have it for the rows that go left (tree_ensemble_common.h).
+    Raises UnsupportedError for chains that are too long.
     """
     left, right, feature, bound, missing = (
         each.tolist() for each in (tree.left, tree.right, tree.feature, tree.bound, tree.missing_left)
     )
+    if tree.members and _levels(tree) > DEEPEST_CHAIN:
+        raise UnsupportedError(
+            f"asks for so many categories that a tree has more than {DEEPEST_CHAIN} levels: train it with a smaller"
+            " max_cat_threshold"
+        )
     for node, ranges in tree.members.items():
         if not ranges:
             bound[node] = -numpy.inf
@@ -258,3 +269,14 @@ def _plain(tree: Tree) -> Tree:
         numpy.concatenate([tree.values, empty]),
         tree.targets,
     )
+
+
+def _levels(tree: Tree) -> int:
+    """Return the levels of a tree, whose nodes come before their children, with a chain for each list of categories."""
+    left, right = tree.left.tolist(), tree.right.tolist()
+    levels = [1] * len(left)
+    for node, child in enumerate(left):
+        if child >= 0:
+            below = levels[node] + max(1, 2 * len(tree.members.get(node, ())))
+            levels[child] = levels[right[node]] = below
+    return max(levels)

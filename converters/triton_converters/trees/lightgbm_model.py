@@ -107,6 +107,8 @@ def _tree(fields: Lines, target: int, weight: float, missing: dict[int, set[int]
         raise BrokenError("has a tree with a child that does not exist")
     # A negative child is a leaf, ~number.
     left, right = (numpy.where(each < 0, splits + ~each, each) for each in (left, right))
+    if ((kinds >> 2 & 3) > NAN_IS_MISSING).any():
+        raise BrokenError("has a decision_type that LightGBM does not have")
     bound, missing_left = _bounds(threshold, kinds)
     is_category = (kinds & IS_CATEGORY).astype(bool)
     for each, kind in {*zip(feature.tolist(), numpy.where(is_category, -1, kinds >> 2 & 3).tolist(), strict=True)}:
@@ -146,11 +148,16 @@ def _members(fields: Lines, places: Array, nodes: list[int]) -> dict[int, list[R
     ends = _numbers(fields, "cat_boundaries", numpy.int64, count + 1)
     words = numpy.array(fields["cat_threshold"].split(), numpy.uint32)
     found = {}
+    total = 0
     for node in nodes:
         place = int(places[node])
         if not 0 <= place < count or not 0 <= ends[place] <= ends[place + 1] <= len(words):
             raise BrokenError("lists categories that it does not have")
-        bits = numpy.unpackbits(words[ends[place] : ends[place + 1]].view(numpy.uint8), bitorder="little")
+        own = words[ends[place] : ends[place + 1]]
+        total += len(own)
+        if total > len(words):
+            raise BrokenError("lists categories twice")
+        bits = numpy.unpackbits(own.view(numpy.uint8), bitorder="little")
         found[node] = ranges(numpy.flatnonzero(bits), BELOW_ZERO)
     return found
 

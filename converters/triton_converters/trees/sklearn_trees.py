@@ -11,6 +11,8 @@ from triton_converters.trees.forest import BrokenError, Forest, Link, Range, Tre
 BITSETS = 8
 """Words of 32 bits in which a split says which categories go left."""
 MOST_CATEGORIES = 32 * BITSETS
+TREES = tuple(f"{name}{kind}" for name in ("DecisionTree", "ExtraTree") for kind in ("Classifier", "Regressor"))
+"""Estimators of one tree."""
 LINKS = {
     "IdentityLink": Link.IDENTITY,
     "LogLink": Link.EXP,
@@ -43,12 +45,16 @@ def forest_of(estimator: Any) -> Forest:
 
 def _of_forest(estimator: Any) -> Forest:
     """Return the mean of trees that answer each for itself."""
-    trees = getattr(estimator, "estimators_", [estimator])
+    trees = [estimator] if type(estimator).__name__ in TREES else list(estimator.estimators_)
+    if any(type(each).__name__ not in TREES for each in trees):
+        raise BrokenError("has something else among its trees")
     if any(each.n_features_in_ != estimator.n_features_in_ for each in trees):
         raise BrokenError("has trees of different numbers of features")
     classes = getattr(estimator, "n_classes_", 1)
     if numpy.ndim(classes):
         raise UnsupportedError("tells classes of several targets: train a model for each target")
+    if any(getattr(each, "n_classes_", 1) != classes for each in trees):
+        raise BrokenError("has trees of different numbers of classes")
     made = [_tree(each.tree_, slice(None), 1 / len(trees)) for each in trees]
     targets = made[0].values.shape[1]
     if any(each.values.shape[1] != targets for each in made) or classes not in (1, targets):
@@ -65,7 +71,9 @@ def _of_boosting(estimator: Any) -> Forest:
     if stages.ndim != 2 or stages.shape[1] != targets:
         raise BrokenError("has stages of another number of trees than it tells of")
     trees = [each.tree_ for each in stages.ravel()]
-    if any(each.n_features_in_ != features for each in stages.ravel()) or any(each.n_outputs != 1 for each in trees):
+    # Compiled code takes the values for a list of one for each node.
+    is_plain = all(each.value.shape[1:] == (1, 1) for each in trees)
+    if any(each.n_features_in_ != features for each in stages.ravel()) or not is_plain:
         raise BrokenError("has trees of different numbers of features or outputs")
     base = numpy.reshape(estimator._raw_predict_init(numpy.zeros((1, features), numpy.float32)), -1)
     if base.shape != (targets,):
@@ -90,11 +98,7 @@ def _of_histograms(estimator: Any) -> Forest:
 
 READERS: Mapping[str, Callable[[Any], Forest]] = {
     **dict.fromkeys(
-        [
-            f"{name}{kind}"
-            for name in ("DecisionTree", "ExtraTree", "RandomForest", "ExtraTrees")
-            for kind in ("Classifier", "Regressor")
-        ],
+        [*TREES, *(f"{name}{kind}" for name in ("RandomForest", "ExtraTrees") for kind in ("Classifier", "Regressor"))],
         _of_forest,
     ),
     **dict.fromkeys(("GradientBoostingClassifier", "GradientBoostingRegressor"), _of_boosting),
@@ -150,6 +154,12 @@ def _first_above(thresholds: Array) -> Array:
     return numpy.where(nearest > thresholds, nearest, numpy.nextafter(nearest, numpy.float32(numpy.inf)))
 
 
+def check_ascending(values: Array) -> None:
+    """Raise BrokenError unless numbers ascend, NaN last: scikit-learn searches them by halves. Words it looks up."""
+    if values.dtype.kind in "biuf" and not numpy.array_equal(values, numpy.unique(values), equal_nan=True):
+        raise BrokenError("has categories or edges of bins that do not ascend")
+
+
 class _Categories:
     """The columns of a HistGradientBoosting: those with categories come first in its trees."""
 
@@ -166,9 +176,22 @@ class _Categories:
             raise BrokenError("does not tell which columns hold categories")
         if preparing is None:
             return
+        # Compiled code trusts that all columns are there, and that those with categories come first.
+        steps = [
+            (name, type(step).__name__)
+            for name, step, _ in preparing.transformers_
+            if not (isinstance(step, str) and step == "drop")
+        ]
+        places = preparing._transformer_to_input_indices
+        wanted = {"encoder": numpy.flatnonzero(is_categorical), "numerical": numpy.flatnonzero(~is_categorical)}
+        if steps != [("encoder", "OrdinalEncoder"), ("numerical", "FunctionTransformer")] or any(
+            not numpy.array_equal(places[name], own) for name, own in wanted.items()
+        ):
+            raise BrokenError("prepares its columns otherwise than scikit-learn does")
         for feature, values in enumerate(preparing.named_transformers_["encoder"].categories_):
             if values.dtype.kind not in "biuf":
                 raise UnsupportedError("has learnt categories in words: put an OrdinalEncoder in front of it")
+            check_ascending(values)
             known = numpy.asarray(mapper.bin_thresholds_[feature])
             if ((known < 0) | (known >= min(len(values), MOST_CATEGORIES))).any():
                 raise BrokenError("lists categories that it does not have")

@@ -44,6 +44,8 @@ LINKS = {
     "binary:hinge": Link.POSITIVE,
 }
 """What each objective makes of its sums (its PredTransform)."""
+MOST_CATEGORIES = 2**24
+"""XGBoost keeps categories in single precision, and takes larger ones for none (OutOfRangeCat)."""
 ORDERED = ("reg:quantileerror", "reg:expectileerror")
 PARTS = frozenset({"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees", "weight_drop"})
 """What a model of trees consists of: of something else, nobody here knows what it makes of the answer."""
@@ -120,7 +122,10 @@ def _forest(learner: JsonObject) -> Forest:
             " train a model for each of them"
         )
     rounds = best_round(learner.get("attributes", {}))
-    count = int(_numbers(model, "iteration_indptr", "iu")[rounds]) if rounds else len(model["trees"])
+    ends = _numbers(model, "iteration_indptr", "iu") if rounds or "iteration_indptr" in model else numpy.zeros(1, int)
+    if ends[0] != 0:
+        raise BrokenError("has rounds that do not begin with its first tree")
+    count = int(ends[rounds]) if rounds else len(model["trees"])
     if not 0 <= count <= len(model["trees"]):
         raise BrokenError(f"has its best round after {count} trees, which it does not have")
     holder = booster if name == "dart" else model
@@ -187,15 +192,23 @@ def _members(tree: JsonObject, nodes: set[int]) -> Iterator[tuple[int, list[Rang
     )
     if set(asking.tolist()) != nodes or not len(asking) == len(starts) == len(sizes):
         raise BrokenError("lists other nodes with categories than it has")
+    total = 0
     for node, start, size in zip(asking.tolist(), starts.tolist(), sizes.tolist(), strict=True):
-        if not 0 <= start <= start + size <= len(listed):
+        total += size
+        if not 0 <= start <= start + size <= len(listed) or total > len(listed):
             raise BrokenError("lists categories that it does not have")
+        if (listed[start : start + size] >= MOST_CATEGORIES).any():
+            raise BrokenError(f"lists a category that is not below {MOST_CATEGORIES}")
         yield node, ranges(listed[start : start + size])
 
 
 def _numbers(part: JsonObject, key: str, kinds: str, count: int | None = None) -> Array:
     """Return a list of numbers, [count]; ``kinds``: NumPy's kinds that it may have. Raises BrokenError."""
     given = part[key]
+    # NumPy makes texts as long as the longest of them.
+    is_plain = isinstance(given, list) and {*map(type, given)} <= {int, float, bool}
+    if not is_plain and not isinstance(given, numpy.ndarray):
+        raise BrokenError(f"has a {key} that is no list of numbers")
     found = numpy.asarray(given) if len(given) else numpy.zeros(0, numpy.int64)
     if found.ndim != 1 or (len(found) and found.dtype.kind not in kinds) or (count is not None and len(found) != count):
         raise BrokenError(f"has a {key} that is no list of {'' if count is None else f'{count} '}numbers")
