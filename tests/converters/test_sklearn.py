@@ -484,7 +484,7 @@ def turned_edges() -> Any:
         (rare, "rare categories that it does not have"),
         (lacking_columns, "prepares its columns otherwise"),
         (in_a_set, "a feature that is none of 13"),
-        (a_method, "with a _validate_X_predict of its own"),
+        (a_method, "that brings its own _validate_X_predict"),
         (other_classes, "different numbers of classes"),
         (other_estimators, "something else among its trees"),
         (two_values, "different numbers of features or outputs"),

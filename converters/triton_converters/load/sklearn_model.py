@@ -83,7 +83,7 @@ def opened(file: Path) -> SklearnModel:
     found = columns(estimator)
     for each in parts(estimator):
         if hidden := [name for name in vars(each) if callable(getattr(type(each), name, None))]:
-            raise BrokenError(f"has a {type(each).__name__} with a {hidden[0]} of its own")
+            raise BrokenError(f"has a {type(each).__name__} that brings its own {hidden[0]}")
         _let_it_ask_by_places(each)
         # What an ensemble was told to train stays untrained.
         if any(name.endswith("_") for name in vars(each)):

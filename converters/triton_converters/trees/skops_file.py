@@ -238,7 +238,7 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], numpy.dtype[Any]]:
 def _number(node: Node) -> Any:
     """Return a value that skops takes from the schema, and from no file."""
     if node["__loader__"] != "JsonNode":
-        raise BrokenError("has a tree that keeps a number in a file of its own")
+        raise BrokenError("has a tree that keeps a number in its own file")
     return json.loads(node["content"])
 
 
