@@ -144,8 +144,10 @@ def told(row: int, found: Sequence[Taken]) -> str:
     if "loss" in found[0]:
         words += f"; a loss of {median(each['loss'] for each in found):.3g}"
     if "lost" in found[0]:
-        lost, bound = ([100 * each[name] for each in found] for name in ("lost", "bound"))
-        words += f"; lost {mean(lost):.1f} points, at most {max(lost):.1f}; the bound {mean(bound):.1f}"
+        lost, bounds = ([100 * each[name] for each in found] for name in ("lost", "bound"))
+        # Through the plan, a bound is told where something is refused.
+        bound = mean(filter(None, bounds)) if any(bounds) else 0.0
+        words += f"; lost {mean(lost):.1f} points, at most {max(lost):.1f}; the bound {bound:.1f}"
     return words
 
 
