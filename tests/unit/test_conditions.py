@@ -107,7 +107,4 @@ def read(reason: Any) -> TritonDeploymentStatus:
 def test_a_plan_carries_the_facts_that_decided_its_conditions(case: str) -> None:
     wanted = planned(case)
     said = {each.type: each.status == "True" for each in wanted.status.conditions if each.type in SUMMARY}
-    # Of a version that is only told of, the facts of what was taken know nothing.
-    is_newest = case not in ("look-fails", "newer-version-only-told-of")
-    truths = summary_truths(wanted.facts)
-    assert said == {**truths, "UpToDate": truths["UpToDate"] and is_newest}
+    assert said == summary_truths(wanted.facts)

@@ -20,26 +20,27 @@ from triton_operator.planning.summary import (
 
 NONE, FAILS, REFUSED, INVALID = Hindrance
 STANDING: Rows = {
-    # complete, rolled back, met, available, soaks, stalled, paused, hindrance -> what serves
-    "the spec is invalid": (ANY, ANY, ANY, ANY, ANY, ANY, ANY, INVALID, Standing.UNMET),
-    "an object of what serves is refused": (True, ANY, ANY, ANY, ANY, ANY, ANY, REFUSED, Standing.UNMET),
-    "a revision that the spec names serves": (True, True, ANY, ANY, ANY, ANY, ANY, ANY, Standing.ROLLED_BACK),
-    "the target is soaked": (True, False, ANY, ANY, True, ANY, ANY, ANY, Standing.SOAKED),
-    "the target serves": (True, False, ANY, ANY, False, ANY, ANY, ANY, Standing.UP_TO_DATE),
-    "the spec was never met": (False, ANY, False, ANY, ANY, ANY, ANY, ANY, Standing.UNMET),
-    "the spec is met by an older revision": (False, ANY, True, True, ANY, ANY, ANY, ANY, Standing.SERVES_OLDER),
-    "the spec was met, and no server answers": (False, ANY, True, False, ANY, ANY, ANY, ANY, Standing.UNAVAILABLE),
+    # complete, rolled back, met, available, soaks, stalled, paused, hindrance, newer -> what serves
+    "the spec is invalid": (ANY, ANY, ANY, ANY, ANY, ANY, ANY, INVALID, ANY, Standing.UNMET),
+    "an object of what serves is refused": (True, ANY, ANY, ANY, ANY, ANY, ANY, REFUSED, ANY, Standing.UNMET),
+    "a revision that the spec names serves": (True, True, ANY, ANY, ANY, ANY, ANY, ANY, ANY, Standing.ROLLED_BACK),
+    "the target is soaked": (True, False, ANY, ANY, True, ANY, ANY, ANY, ANY, Standing.SOAKED),
+    "there may be something newer": (True, False, ANY, ANY, False, ANY, ANY, ANY, True, Standing.BEHIND),
+    "the target serves": (True, False, ANY, ANY, False, ANY, ANY, ANY, False, Standing.UP_TO_DATE),
+    "the spec was never met": (False, ANY, False, ANY, ANY, ANY, ANY, ANY, ANY, Standing.UNMET),
+    "the spec is met by an older revision": (False, ANY, True, True, ANY, ANY, ANY, ANY, ANY, Standing.SERVES_OLDER),
+    "the spec was met, and no server answers": (False, ANY, True, False, ANY, ANY, ANY, ANY, ANY, Standing.UNAVAILABLE),
 }
 ACTIVITY: Rows = {
-    # complete, rolled back, met, available, soaks, stalled, paused, hindrance -> what is done
-    "an object is refused": (ANY, ANY, ANY, ANY, ANY, ANY, ANY, REFUSED, Activity.STALLED),
-    "the spec is invalid": (ANY, ANY, ANY, ANY, ANY, ANY, ANY, INVALID, Activity.STALLED),
-    "something failed": (False, ANY, ANY, ANY, ANY, True, ANY, ANY, Activity.STALLED),
-    "passes fail": (ANY, ANY, ANY, ANY, ANY, ANY, ANY, FAILS, Activity.HINDERED),
-    "the target is soaked for the first time": (True, ANY, False, ANY, True, ANY, ANY, ANY, Activity.SOAKS),
-    "the target serves": (True, ANY, ANY, ANY, ANY, ANY, ANY, ANY, Activity.NONE),
-    "a person is waited for": (False, ANY, ANY, ANY, ANY, ANY, True, ANY, Activity.PAUSED),
-    "work goes on": (False, ANY, ANY, ANY, ANY, ANY, False, ANY, Activity.GOES_ON),
+    # complete, rolled back, met, available, soaks, stalled, paused, hindrance, newer -> what is done
+    "an object is refused": (ANY, ANY, ANY, ANY, ANY, ANY, ANY, REFUSED, ANY, Activity.STALLED),
+    "the spec is invalid": (ANY, ANY, ANY, ANY, ANY, ANY, ANY, INVALID, ANY, Activity.STALLED),
+    "something failed": (False, ANY, ANY, ANY, ANY, True, ANY, ANY, ANY, Activity.STALLED),
+    "passes fail": (ANY, ANY, ANY, ANY, ANY, ANY, ANY, FAILS, ANY, Activity.HINDERED),
+    "the target is soaked for the first time": (True, ANY, False, ANY, True, ANY, ANY, ANY, ANY, Activity.SOAKS),
+    "the target serves": (True, ANY, ANY, ANY, ANY, ANY, ANY, ANY, ANY, Activity.NONE),
+    "a person is waited for": (False, ANY, ANY, ANY, ANY, ANY, True, ANY, ANY, Activity.PAUSED),
+    "work goes on": (False, ANY, ANY, ANY, ANY, ANY, False, ANY, ANY, Activity.GOES_ON),
 }
 TABLES = [(STANDING, standing, Standing), (ACTIVITY, activity, Activity)]
 EVERY = list(everything(SummaryFacts))
@@ -47,6 +48,8 @@ SAYS = {
     # what serves, what is done -> Ready, UpToDate, Reconciling, Stalled
     (Standing.UP_TO_DATE, Activity.NONE): (True, True, False, False),
     (Standing.UP_TO_DATE, Activity.HINDERED): (True, True, True, False),
+    (Standing.BEHIND, Activity.NONE): (True, False, False, False),
+    (Standing.BEHIND, Activity.HINDERED): (True, False, True, False),
     (Standing.SOAKED, Activity.NONE): (True, False, False, False),
     (Standing.SOAKED, Activity.SOAKS): (True, False, True, False),
     (Standing.SOAKED, Activity.HINDERED): (True, False, True, False),

@@ -226,9 +226,8 @@ def _summary(context: Context, progress: Progress, outline: Outline) -> list[Sta
     reconciling = Statement("Reconciling", truths["Reconciling"], *_activity_reason(current_activity, obstacle))
     stalled = replace(decisive, type="Stalled", status=True) if truths["Stalled"] else CLEAR
     if current_standing in NEWEST:
-        up_to_date = _up_to_date_condition(context, current_standing, soaks)
-        newer = outline.newer if up_to_date.status else None
-        pair = _conditions_when_up_to_date(context, newer or up_to_date)
+        up_to_date = _up_to_date_condition(context, current_standing, soaks, outline.newer)
+        pair = _conditions_when_up_to_date(context, up_to_date)
     elif current_standing is Standing.SERVES_OLDER:
         words = ": ".join(filter(None, (outline.worked_on, decisive.message)))
         pair = _conditions_while_older_serves(context, replace(decisive, message=words))
@@ -268,8 +267,13 @@ def _conditions_when_up_to_date(context: Context, up_to_date: Statement) -> Iter
     yield up_to_date
 
 
-def _up_to_date_condition(context: Context, current_standing: Standing, soak_statement: Statement | None) -> Statement:
-    """The condition UpToDate while all that is desired serves. ``soak_statement``: its soak's; None: it has no soak."""
+def _up_to_date_condition(
+    context: Context, current_standing: Standing, soak_statement: Statement | None, newer: Statement | None
+) -> Statement:
+    """The condition UpToDate while all that is desired serves.
+
+    ``soak_statement``: its soak's; None: it has no soak. ``newer``: what is said of a newer version, if it is behind.
+    """
     if current_standing is Standing.ROLLED_BACK:
         message = (
             f"spec.rollout.revision names revision {context.active_revision}, so nothing newer is looked for, and no"
@@ -278,6 +282,8 @@ def _up_to_date_condition(context: Context, current_standing: Standing, soak_sta
         return Statement("UpToDate", False, Reason.ROLLED_BACK, message)
     if current_standing is Standing.SOAKED and soak_statement is not None:
         return replace(soak_statement, type="UpToDate", status=False)
+    if current_standing is Standing.BEHIND and newer is not None:
+        return newer
     return Statement("UpToDate", True, Reason.READY, "nothing newer is wanted than the active revision")
 
 

@@ -56,7 +56,9 @@ def follow(context: Context, progress: Progress, outline: Outline, soak: Trial) 
     known = _with_refused(context, known, progress, outline)
     facts = _facts(context, known, busy=_is_busy(progress, outline, soak))
     answered = answer(facts)
-    outline = replace(outline, newer=_newer(context, known, answered, facts), worked_on=_worked_on(context, known))
+    newer = _newer(context, known, answered, facts)
+    facts_with_newer = replace(outline.facts, newer=newer is not None)
+    outline = replace(outline, facts=facts_with_newer, newer=newer, worked_on=_worked_on(context, known))
     if answered is Answer.TAKE:
         assert known.latest is not None
         only = "" if facts.first else winner(context, known, known.latest.version)

@@ -45,6 +45,8 @@ class SummaryFacts:
     """Whether the object waits for its user, without anything being wrong."""
     hindrance: Hindrance = Hindrance.NONE
     """What keeps the pass from being done. A plan is made before anything does, so its facts have none."""
+    newer: bool = False
+    """Whether the source has a version that was not taken, or it is not known whether it has."""
 
 
 class Standing(Enum):
@@ -52,6 +54,8 @@ class Standing(Enum):
 
     UP_TO_DATE = auto()
     """All that is desired serves."""
+    BEHIND = auto()
+    """All that was taken of the source serves, and there may be something newer."""
     SOAKED = auto()
     """All that is desired serves, and its soak may still undo it."""
     ROLLED_BACK = auto()
@@ -80,7 +84,7 @@ class Activity(Enum):
     """Nothing more is tried until something changes."""
 
 
-NEWEST = {Standing.UP_TO_DATE, Standing.SOAKED, Standing.ROLLED_BACK}
+NEWEST = {Standing.UP_TO_DATE, Standing.BEHIND, Standing.SOAKED, Standing.ROLLED_BACK}
 """The standings in which the flow is complete."""
 WORKS = {Activity.SOAKS, Activity.GOES_ON, Activity.HINDERED}
 """The activities for which Reconciling is True, unless the spec is met and only something newer is worked on."""
@@ -95,8 +99,10 @@ def standing(facts: SummaryFacts) -> Standing:
         return Standing.UNMET
     if facts.complete and facts.rolled_back:
         return Standing.ROLLED_BACK
+    if facts.complete and facts.soaks:
+        return Standing.SOAKED
     if facts.complete:
-        return Standing.SOAKED if facts.soaks else Standing.UP_TO_DATE
+        return Standing.BEHIND if facts.newer else Standing.UP_TO_DATE
     if not facts.met:
         return Standing.UNMET
     return Standing.SERVES_OLDER if facts.available else Standing.UNAVAILABLE
