@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HTTP_ROUTE, POD, TRITON_DEPLOYMENT, ApiKind
+from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HTTP_ROUTE, JOB, POD, TRITON_DEPLOYMENT, ApiKind
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL, results
 from triton_operator.observed.routes import Host, shared
 from triton_operator.runtime.index import Index
 from triton_operator.runtime.packing import PackedObject, Packer
-from triton_operator.runtime.store_facts import CLEAN, LOOK, Facts, facts_of, has_job
+from triton_operator.runtime.store_facts import CLEAN, LOOK, Facts, facts_of, stage_of, version_of
 
 REMEMBERED_DELETIONS = 10_000
 """How many deleted objects are known by their uids, so that an event or an answer that comes late brings none back.
@@ -96,6 +96,8 @@ class Store:
         """What each HTTPRoute takes and when it was made."""
         self._hosts = Index[_Member, tuple[str, str]]()
         """The host names that each HTTPRoute takes, by Gateway and name."""
+        self._jobs = Index[_Member, tuple[str, str]]()
+        """The stage and the namespace of each Job that looks at a source or cleans a claim."""
 
     def take_in(self, kind: ApiKind, event_type: str | None, body: dict[str, Any]) -> Key | None:
         """Take in a watch event (type None: an object of a list). Return the TritonDeployment it concerns; None: none.
@@ -141,7 +143,7 @@ class Store:
         The object may still exist without the label that the watch selects by; a later version is taken in again.
         """
         with self._lock:
-            return self._remove(kind, _key(body), body["metadata"]["uid"], _version(body))
+            return self._remove(kind, _key(body), body["metadata"]["uid"], version_of(body))
 
     def replace(
         self, kind: ApiKind, namespace: str | None, bodies: Iterable[dict[str, Any]], resource_version: str
@@ -243,18 +245,17 @@ class Store:
             family = self._families.get(_key(body)) if kind is TRITON_DEPLOYMENT else self._family_of.get(uid)
             known = self._known(family, kind, metadata["name"])
             seen = [self._deleted.get(uid, -1), known.version if known is not None and known.uid == uid else -1]
-        return any(_version(body) < each <= version for each in seen)
+        return any(version_of(body) < each <= version for each in seen)
 
     def looks_beside(self, key: Key) -> int:
-        """How many other TritonDeployments of the namespace look at their sources; a Job that has looked goes."""
+        """How many Jobs of other TritonDeployments of the namespace look at their sources; one that has looked goes."""
         with self._lock:
-            others = (each for each in self._families if each.namespace == key.namespace and each != key)
-            return sum(has_job(LOOK, each.name, self._families[each].members) for each in others)
+            return sum(each.owner != key for each in self._jobs.users((LOOK, key.namespace)))
 
     def _cleans(self, key: Key) -> bool:
         """Whether a TritonDeployment has a Job that cleans its claim."""
         with self._lock:
-            return key in self._families and has_job(CLEAN, key.name, self._families[key].members)
+            return any(each.owner == key for each in self._jobs.users((CLEAN, key.namespace)))
 
     def children(self, key: Key) -> list[dict[str, Any]]:
         """The objects with the label of a TritonDeployment, whoever controls them."""
@@ -267,7 +268,7 @@ class Store:
 
         A body that is older than what is known, or than the object's deletion, changes nothing.
         """
-        key, uid, version = _key(body), body["metadata"]["uid"], _version(body)
+        key, uid, version = _key(body), body["metadata"]["uid"], version_of(body)
         owner = self._owner(kind, body)
         former = self._family_of.get(uid) or (None if owner is None else self._families.get(owner))
         known = self._known(former, kind, key.name)
@@ -298,6 +299,8 @@ class Store:
             self._use(_Member(owner, key.name), facts.claim)
         if kind is HTTP_ROUTE:
             self._take(_Member(owner, key.name), facts.created_at, facts.hosts)
+        if kind is JOB and (stage := stage_of(owner.name, key.name)):
+            self._jobs.put(_Member(owner, key.name), frozenset({(stage, owner.namespace)}))
 
     def _remove(self, kind: ApiKind, key: Key, uid: str, version: int) -> Key | None:
         """Forget an object and return the TritonDeployment that it belonged to; None: it was not known, or is newer.
@@ -355,6 +358,8 @@ class Store:
             self._take(_Member(family.key, name), "", frozenset())
         if kind is DEPLOYMENT:
             self._use(_Member(family.key, name), None)
+        if kind is JOB:
+            self._jobs.put(_Member(family.key, name), frozenset())
         if not family.members:
             del self._families[family.key]
 
@@ -393,8 +398,3 @@ class Store:
 
 def _key(body: dict[str, Any]) -> Key:
     return Key(body["metadata"]["namespace"], body["metadata"]["name"])
-
-
-def _version(body: dict[str, Any]) -> int:
-    """The resource version. Those of one kind are ordered (Kubernetes 1.35 promises what etcd always did)."""
-    return int(body["metadata"]["resourceVersion"])

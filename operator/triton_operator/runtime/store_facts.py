@@ -1,9 +1,8 @@
 """What the store keeps of an object without its body, because all objects are asked for it. Pure."""
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from triton_operator.kube.kinds import DEPLOYMENT, HTTP_ROUTE, JOB, TRITON_DEPLOYMENT, ApiKind
+from triton_operator.kube.kinds import DEPLOYMENT, HTTP_ROUTE, TRITON_DEPLOYMENT, ApiKind
 from triton_operator.names import claim
 from triton_operator.observed.routes import Host, hosts, route_view
 
@@ -35,9 +34,14 @@ def facts_of(kind: ApiKind, body: dict[str, Any]) -> Facts:
     return Facts()
 
 
-def has_job(stage: str, owner_name: str, members: Iterable[tuple[ApiKind, str]]) -> bool:
-    """Return whether a TritonDeployment has a Job of a stage, by the kinds and names of its children."""
-    return any(kind is JOB and name.startswith(f"{owner_name}-{stage}-") for kind, name in members)
+def stage_of(owner_name: str, name: str) -> str:
+    """Return the stage of a TritonDeployment's Job of that name, CLEAN or LOOK; empty: it is of another one."""
+    return next((each for each in (CLEAN, LOOK) if name.startswith(f"{owner_name}-{each}-")), "")
+
+
+def version_of(body: dict[str, Any]) -> int:
+    """Return the resource version. Those of one kind are ordered (Kubernetes 1.35 promises what etcd always did)."""
+    return int(body["metadata"]["resourceVersion"])
 
 
 def memory_of(text: str) -> int:
