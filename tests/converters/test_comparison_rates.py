@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 import pytest
 
+from tests.simulation.nights.models import CLASSES, FEATURES, accuracy, log_loss, softmax, trained
 from triton_converters.contract.comparison import Difference
 from triton_converters.contract.conversion_requests import Entrypoint
 from triton_converters.contract.measurement_requests import ComparisonRequest, KeptOutputs
@@ -18,30 +19,9 @@ from triton_converters.stages.comparison import produce
 
 Array = numpy.ndarray[Any, Any]
 Metric = Callable[[Array, Array], Any]
-CLASSES, FEATURES, POOL, MODELS = 4, 12, 40_000, 8
+POOL, MODELS = 40_000, 8
 TRIALS = 100
 PERCENT = 0.5
-
-
-def softmax(scores: Array) -> Array:
-    exponents = numpy.exp(scores - scores.max(axis=1, keepdims=True))
-    return exponents / exponents.sum(axis=1, keepdims=True)
-
-
-def trained(x: Array, y: Array) -> Array:
-    """The weights of a logistic regression, by gradient descent."""
-    weights, targets = numpy.zeros((x.shape[1], CLASSES)), numpy.eye(CLASSES)[y]
-    for _ in range(150):
-        weights -= 1.0 * x.T @ (softmax(x @ weights) - targets) / len(x)
-    return weights
-
-
-def accuracy(answers: Array, labels: Array) -> Any:
-    return (answers.argmax(axis=1) == labels).mean()
-
-
-def log_loss(answers: Array, labels: Array) -> Any:
-    return -numpy.log(answers[numpy.arange(len(labels)), labels]).mean()
 
 
 DIRECTIONS = {accuracy: 1, log_loss: -1}
