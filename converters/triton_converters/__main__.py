@@ -138,7 +138,8 @@ def _produce(name: str) -> int:
 def _run(name: str, key: str, request: Document) -> Document:
     """Replay the valid result of the key, or run the stage; write the result unless the stage did."""
     stage = STAGES[name]
-    root.ensure()
+    if stage.has_claim:
+        root.ensure()
     directory = stage.directory(key) if stage.directory else None
     if directory is not None and (found := _published(name, key)) is not None:
         # A running clean Job leaves alone what was just used; what it has just removed is made again.

@@ -102,6 +102,8 @@ class Real:
     environment: Path
     """The virtual environment with MLflow's library."""
     authority: Path
+    process: int
+    """The server's process group."""
 
     def run(self, program: str, *arguments: str, input: bytes = b"") -> str:
         """Run a Python program that uses MLflow's library, as the account; return what it prints last."""
@@ -134,13 +136,13 @@ def environment() -> Path:
 
 
 @contextmanager
-def serving(folder: Path, certificate: Path, authority: Path, *arguments: str) -> Iterator[Real]:
+def serving(folder: Path, certificate: Path, authority: Path, *arguments: str, address: str = HOST) -> Iterator[Real]:
     """Run the real server until the end of the block. ``certificate``: in PEM, with its key."""
-    with socket.create_server((HOST, 0)) as listener:
+    with socket.create_server((address, 0)) as listener:
         port = listener.getsockname()[1]
     installed = environment()
     command = [
-        str(installed / "bin/mlflow"), "server", "--app-name", "basic-auth", "--host", HOST, "--port", str(port),
+        str(installed / "bin/mlflow"), "server", "--app-name", "basic-auth", "--host", address, "--port", str(port),
         "--workers", "1", "--backend-store-uri", f"sqlite:///{folder}/store.db", *arguments,
         "--uvicorn-opts", f"--ssl-keyfile {certificate} --ssl-certfile {certificate}",
     ]  # fmt: skip
@@ -158,8 +160,8 @@ def serving(folder: Path, certificate: Path, authority: Path, *arguments: str) -
             command, cwd=folder, env=variables, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
         try:
-            _wait(server, f"https://{HOST}:{port}/health", authority, folder / "output")
-            yield Real(f"{HOST}:{port}", folder, installed, authority)
+            _wait(server, f"https://{address}:{port}/health", authority, folder / "output")
+            yield Real(f"{address}:{port}", folder, installed, authority, server.pid)
         finally:
             os.killpg(server.pid, signal.SIGKILL)
             server.wait()

@@ -1,13 +1,19 @@
 """Looks: what each scheme's server says that it has now, in how many requests, and what a download of it takes."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from tests.converters.cloud_server import Cloud
 from tests.converters.downloaded import KEY, download, files, with_secret
 from tests.converters.https_server import Behaviour, Server
 from tests.converters.hub_server import COMMIT, Hub
+from triton_converters import __main__ as program
+from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import SourceRequest
 from triton_converters.contract.document import DocumentError
+from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.look import LookRequest, LookResult
 from triton_converters.contract.reasons import Reason
@@ -39,6 +45,15 @@ def changed(uri: str, version: str) -> None:
 def test_a_version_and_its_label_are_short_and_printable(version: str, label: str) -> None:
     with pytest.raises(DocumentError, match="printable"):
         LookResult(version, exact=True, label=label)
+
+
+def test_the_job_has_no_claim(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(layout.MOUNT)
+    monkeypatch.setenv("TERMINATION_LOG", str(tmp_path / "message"))
+    request = LookRequest(KEY, SourceRequest("", server.uri(), "", sha256=""))
+    assert program.main(["look", request.to_json()]) == 0
+    assert isinstance(Outcome.from_json((tmp_path / "message").read_text()).result, LookResult)
+    assert not layout.MOUNT.exists()
 
 
 def test_a_file_has_the_version_of_its_headers_in_one_request(server: Server) -> None:

@@ -56,6 +56,8 @@ class Stage:
     directory: Callable[..., Path] | None = None
     """Returns the directory on the claim that holds the result of a key, so that no second Job computes it. None: the
     stage looks at its input every time."""
+    has_claim: bool = True
+    """Whether the stage's containers have the repository claim."""
     boxed: bool = False
     """Whether the stage meets code, files or answers of strangers, and so is a package of ``prepare``, ``produce`` and
     ``publish``, for three containers."""
@@ -77,7 +79,7 @@ class Stage:
 
 
 STAGES: Mapping[str, Stage] = {
-    "look": Stage(LookRequest, LookResult, image_in_key=False),
+    "look": Stage(LookRequest, LookResult, has_claim=False, image_in_key=False),
     "source": Stage(SourceRequest, SourceResult, image_in_key=False, deadline=CONVERSION, log_lines=("download ",)),
     "packages": Stage(
         PackagesRequest,

@@ -44,7 +44,7 @@ def look_work(context: Context) -> Work[LookRequest, LookResult]:
         stage=STAGE,
         request=LookRequest(key, look_request(context)),
         deadline_seconds=DEADLINE_SECONDS,
-        shape=download(context.spec.source, has_claim=False),
+        shape=download(context.spec.source),
     )
 
 

@@ -218,10 +218,10 @@ def _others(context: Context, source: Source) -> tuple[str, str]:
     return source.version, context.triton_deployment.uid
 
 
-def download(source: Source, *, has_claim: bool = True) -> Download:
+def download(source: Source) -> Download:
     """Return the shape of a Job that reaches the source's server."""
     credentials = secret_volume(source.secret_ref.name) if source.secret_ref is not None else ((), ())
-    return Download(*credentials, source.service_account_name or "", has_claim)
+    return Download(*credentials, source.service_account_name or "")
 
 
 def _published(context: Context, request: SourceRequest) -> SourceResult | None:

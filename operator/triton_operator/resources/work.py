@@ -53,8 +53,6 @@ class Download:
     mounts: tuple[Body, ...] = ()
     service_account: str = ""
     """The ServiceAccount whose identity a cloud gives to the pod; empty: the namespace's default, which has none."""
-    has_claim: bool = True
-    """Whether the container has the repository claim, to which it downloads; one that only looks has none."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,7 @@ class Work(Generic[RequestT, ResultT]):
     @property
     def has_claim(self) -> bool:
         """Whether the Job's pod has the repository claim."""
-        return not isinstance(self.shape, Download) or self.shape.has_claim
+        return STAGES[self.stage].has_claim
 
     @property
     def server(self) -> Body | None:
