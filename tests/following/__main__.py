@@ -79,6 +79,7 @@ class Model:
         self.wait("Ready", lambda state: state.holds("Ready"))
         address = self.kubectl.get("service", self.name)["spec"]["clusterIP"]
         self.prober = Prober(f"{address}:8001", self.name, [trained.answers(ASKED)])
+        self.prober.reach()
         self.check("first")
 
     def check(self, night: str) -> None:

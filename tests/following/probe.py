@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from tritonclient import grpc
+from tritonclient.utils import InferenceServerException
 
 from tests.following.models import Answers, rows
 
@@ -32,6 +33,19 @@ class Prober:
     """Answers that are of no version that may serve."""
     _over: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def reach(self) -> None:
+        """Wait until the Service leads to a server: the node's proxy knows of its first one a moment after Ready."""
+        ends = time.monotonic() + TIMEOUT_SECONDS
+        while True:
+            try:
+                self.serves()
+            except InferenceServerException:
+                if time.monotonic() > ends:
+                    raise
+                time.sleep(0.5)
+            else:
+                return
 
     def start(self) -> Callable[[], None]:
         """Begin to ask; return what ends it."""
