@@ -30,6 +30,8 @@ from tests.following.registry import ALIAS, Registry
 NAMESPACE = "following"
 PATIENCE_SECONDS = 1800.0
 """For a night; a busy machine takes minutes."""
+PROXY_SECONDS = 15.0
+"""In which the node's proxy has to lead to the server of a Service's new selector."""
 REQUEST = "triton-operator.dev/requestedAt"
 
 
@@ -83,11 +85,11 @@ class Model:
         self.check("first")
 
     def check(self, night: str) -> None:
-        """What answers is the newest version that has to serve."""
-        place = self.prober.serves()
-        assert place == len(self.prober.good) - 1, (
-            f"{self.name}, {night}: version {place} of those that may serve answers"
-        )
+        """What answers is the newest version that has to serve, as soon as the node's proxy knows of it."""
+        ends = time.monotonic() + PROXY_SECONDS
+        while (place := self.prober.serves()) != len(self.prober.good) - 1:
+            assert time.monotonic() < ends, f"{self.name}, {night}: version {place} of those that may serve answers"
+            time.sleep(0.5)
 
     def registered(self, night: int, spoil: str, *, alias: bool = True) -> tuple[str, Trained]:
         """Train and register the version of a night."""
