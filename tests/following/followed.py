@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.state import State
-from tests.following.models import NETWORK, Answers, Trained
+from tests.following.models import NETWORK, TEST_ROWS, TREES, Answers, Trained
 from tests.following.probe import ASKED, Prober
 
 PATIENCE_SECONDS = 1800.0
@@ -93,10 +93,12 @@ class Followed:
 def body(name: str, file: str, source: Mapping[str, Any], *, judged: bool) -> Mapping[str, Any]:
     """The object. ``judged``: with samples, a metric and its threshold, which come with the source."""
     budget = {"constraints": {"p99Latency": "250ms"}} if file == NETWORK and judged else {}
+    # Those of a table are as many by themselves.
+    samples = {} if file == TREES else {"maxSamples": TEST_ROWS}
     judging = {
         "dataloader": {"entrypoint": "dataloader.py"},
         "metrics": {"entrypoint": "metrics.py"},
-        "accuracy": {"thresholds": [{"metric": "accuracy", "min": 0.75}]},
+        "accuracy": {"thresholds": [{"metric": "accuracy", "min": 0.75}], **samples},
     }
     return {
         "apiVersion": "triton-operator.dev/v1alpha1",

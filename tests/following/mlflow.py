@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 
 from tests.converters.mlflow_server import PASSWORD, USER
 from tests.e2e.kubectl import Kubectl
@@ -41,7 +42,7 @@ class Model(Followed):
         return number, trained
 
 
-def live(model: Model, index: int, night: Night) -> str:
+def live(index: int, night: Night, model: Model) -> str:
     """One model's night, as far as it is its own; return what was told."""
     spoil = night.spoil[model.file == NETWORK]
     if night.happens == "registered":
@@ -110,7 +111,7 @@ def run(kubectl: Kubectl, registry: Registry) -> list[Model]:
             if night.happens in ("away", "expired"):
                 told: list[object] = [trouble(models, night, registry)]
             else:
-                told = each_of(models, lambda model: live(model, index, night))  # noqa: B023
+                told = each_of(models, partial(live, index, night))
             for model in models:
                 model.check(night.name)
             print(f"{index:2}  {night.name}, {time.monotonic() - begun:.0f} s", *told, sep="\n      ", flush=True)
