@@ -40,8 +40,8 @@ def summary(objects: Sequence[Followed]) -> int:
             f"{most:.0f} at most; {each.prober.answered} requests answered, {len(each.prober.failed)} failed, "
             f"{each.prober.wrong} answered by a version that may not serve"
         )
-        print(*each.prober.failed[:5], sep="\n")
-    return int(any(each.prober.failed or each.prober.wrong for each in objects))
+        print(*each.prober.failed[:5], *each.surprises, sep="\n")
+    return int(any(each.prober.failed or each.prober.wrong or each.surprises for each in objects))
 
 
 def run(part: str, kubectl: Kubectl, servers: Outside, folder: Path, address: str) -> Sequence[Followed]:

@@ -31,6 +31,8 @@ class Followed:
     looks: int = 0
     seconds: list[float] = field(default_factory=list)
     """From the look that found a version to its answer, good or bad."""
+    surprises: list[str] = field(default_factory=list)
+    """Versions that were refused for another reason than theirs."""
 
     @property
     def state(self) -> State:
@@ -79,14 +81,18 @@ class Followed:
         return f"version {newest[:12]} serves"
 
     def refuses(self, reasons: frozenset[str]) -> str:
-        """Wait until one of the reasons is told of the newest version; return what is told."""
+        """Wait until nothing is done for the newest version, for one of the reasons; return what is told."""
         newest, start = version(self.state, "latest"), time.monotonic()
         assert newest not in ("", self.served), newest
-        state = self.wait(
-            f"a refusal of {newest}",
-            lambda state: version(state, "latest") == newest and reason(state) in reasons and state.holds("Ready"),
-        )
+
+        def is_over(state: State) -> bool:
+            at_rest = state.condition("Reconciling").get("status") == "False" and state.holds("Ready")
+            return at_rest and version(state, "latest") == newest and reason(state) != ""
+
+        state = self.wait(f"a refusal of {newest}", is_over)
         self.seconds.append(time.monotonic() - start)
+        if reason(state) not in reasons:
+            self.surprises.append(f"not one of {', '.join(sorted(reasons))}: {told(state)}")
         return told(state)
 
 

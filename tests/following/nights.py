@@ -22,7 +22,7 @@ class Night:
 
 
 WORSE = frozenset({"ThresholdNotMet", "WorseThanBefore"})
-BROKEN = frozenset({"CheckpointInvalid", "ConversionFailed", "FrameworkFailed", "SourceInvalid", "ModelLoadFailed"})
+BROKEN = frozenset({"CheckpointInvalid", "FormatNotFound", "FrameworkFailed", "ReferenceNotFinite"})
 NIGHTS = (
     Night("as good as before"),
     Night("shuffled labels", ("labels", "labels"), reasons=WORSE),
@@ -31,7 +31,7 @@ NIGHTS = (
     Night("one feature more", ("features", "features"), reasons=frozenset({"AwaitingApproval"})),
     Night("registered, and not READY yet", happens="pending", reasons=frozenset({"SourceUnreachable"})),
     Night("good, while another waits for a person"),
-    Night("NaN among the weights", ("nan", "nan"), reasons=BROKEN | {"ReferenceNotFinite", "OutputsNotFinite"}),
+    Night("NaN among the weights", ("nan", "nan"), reasons=BROKEN),
     Night("columns exchanged in training", ("columns", "columns"), reasons=WORSE),
     Night("the registry is away", happens="away", reasons=frozenset({"SourceUnreachable"})),
     Night("good, and the registry is back"),
