@@ -29,7 +29,7 @@ NIGHTS = (
     Night("half a file", ("half", "half"), reasons=BROKEN),
     Night("good again"),
     Night("one feature more", ("features", "features"), reasons=frozenset({"AwaitingApproval"})),
-    Night("registered, and not READY yet", happens="pending", reasons=frozenset({"SourceUnreachable"})),
+    Night("registered, and not READY yet", happens="pending", reasons=frozenset({"SourceNotFound"})),
     Night("good, while another waits for a person"),
     Night("NaN among the weights", ("nan", "nan"), reasons=BROKEN),
     Night("columns exchanged in training", ("columns", "columns"), reasons=WORSE),
