@@ -14,6 +14,8 @@ PATIENCE_SECONDS = 1800.0
 """For a night; a busy machine takes minutes."""
 PROXY_SECONDS = 15.0
 """In which the node's proxy has to lead to the server of a Service's new selector."""
+AT_WORK = ("Running", "Queued", "Waiting", "RollingOut")
+"""Reasons of UpToDate while a version is worked on."""
 REQUEST = "triton-operator.dev/requestedAt"
 
 
@@ -86,8 +88,8 @@ class Followed:
         assert newest not in ("", self.served), newest
 
         def is_over(state: State) -> bool:
-            at_rest = state.condition("Reconciling").get("status") == "False" and state.holds("Ready")
-            return at_rest and version(state, "latest") == newest and reason(state) != ""
+            is_told = version(state, "latest") == newest
+            return is_told and state.holds("Ready") and reason(state) not in ("", *AT_WORK)
 
         state = self.wait(f"a refusal of {newest}", is_over)
         self.seconds.append(time.monotonic() - start)
