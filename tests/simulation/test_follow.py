@@ -194,6 +194,46 @@ def test_what_is_worked_on_is_finished_before_the_next_version_is_taken() -> Non
     assert list(dict.fromkeys(served)) == ["v1", "v2", "v3"]
 
 
+@pytest.mark.parametrize("scheme", ["hf", "s3"])
+def test_versions_that_come_faster_than_they_serve_do_not_hide_that_what_serves_is_old(scheme: str) -> None:
+    """The first ones do not pass, or are never found twice; the alert of what is outdated goes by the time."""
+    cluster, registry = serving(scheme, interval="24h")
+    assert "outdatedSince" not in cluster.status["source"]
+    registry.models |= {f"v{number}": WORSE for number in range(2, 5)}
+    for number in range(2, 5):
+        registry.offers = f"v{number}"
+        until(cluster, cluster.now + timedelta(hours=26.4))
+        since = cluster.status["source"]["outdatedSince"]
+        if number == 2:
+            first = cluster.status["source"]["latest"]["foundAt"]
+        assert (registry.served(cluster), since) == ("v1", first)
+    registry.offers = "v9"
+    until(cluster, cluster.now + timedelta(hours=60))
+    assert registry.served(cluster) == "v9"
+    assert "outdatedSince" not in cluster.status["source"]
+
+
+def test_what_served_before_it_was_followed_may_be_outdated_too() -> None:
+    cluster, registry = following()
+    cluster.spec["source"] = {"uri": "hf://acme/digits"}
+    work_off(cluster)
+    registry.offers, registry.models["v2"] = "v2", WORSE
+    cluster.edit(source={"uri": "hf://acme/digits", "interval": "1h"})
+    until(cluster, cluster.now + 3 * HOUR)
+    source = cluster.status["source"]
+    assert source["outdatedSince"] == source["latest"]["foundAt"]
+
+
+def test_an_object_that_always_serves_the_version_before_the_newest_is_not_outdated_for_long() -> None:
+    cluster, registry = serving("s3", interval="1h")
+    since: list[str] = []
+    for number in range(2, 6):
+        offer(cluster, registry, f"v{number}", looks=2)
+        offer(cluster, registry, f"v{number}-half")
+        since.append(cluster.status["source"]["outdatedSince"])
+    assert len({*since}) == len(since)
+
+
 def test_a_look_that_fails_is_told_and_changes_nothing() -> None:
     cluster, registry = serving()
     registry.away_with(Reason.SOURCE_ACCESS_DENIED)
