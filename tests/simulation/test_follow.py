@@ -327,6 +327,43 @@ def test_an_annotation_asks_for_a_look_at_once_and_is_answered() -> None:
     assert len(registry.looked) == looks
 
 
+def test_requests_that_come_faster_than_looks_end_let_each_look_end() -> None:
+    cluster, registry = serving()
+    registry.offers, handled = "v2", set[str]()
+    for number in range(40):
+        cluster.annotations[REQUEST_ANNOTATION] = f"push {number}"
+        cluster.act()
+        cluster.step()
+        handled.add(cluster.status.get("lastHandledRequestAt", ""))
+    assert registry.served(cluster) == "v2"
+    assert "push 39" not in handled, "it came while another one was answered"
+    work_off(cluster)
+    assert cluster.status["lastHandledRequestAt"] == "push 39"
+
+
+def test_a_look_that_ended_as_its_object_was_refused_takes_no_place() -> None:
+    cluster, _ = serving("s3")
+    cluster.now = max(cluster.now, cluster.due or cluster.now)
+    cluster.until_active("look")
+    while cluster.active("look"):
+        cluster.step()
+    cluster.edit(source=cluster.spec["source"] | {"serviceAccountName": "reader"})
+    work_off(cluster)
+    assert cluster.condition("UpToDate")["reason"] == "NotAllowed"
+    assert not [each for each in cluster.of_kind("Job") if each["metadata"]["labels"][STAGE_LABEL] == "look"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "looks"), [(Reason.SOURCE_ACCESS_DENIED, range(3, 6)), (Reason.SOURCE_UNREACHABLE, range(9, 14))]
+)
+def test_the_first_look_is_repeated_as_a_download_is(reason: Reason, looks: range) -> None:
+    """Twice as late each time, but not more often than a server lets an account fail, and not later than 5 minutes."""
+    cluster, registry = following("oci", interval="168h")
+    registry.away_with(reason)
+    until(cluster, cluster.now + timedelta(minutes=30))
+    assert len(registry.looked) in looks
+
+
 def test_only_so_many_objects_of_a_namespace_look_at_the_same_time() -> None:
     cluster, registry = following()
     cluster.looks_beside = MOST_LOOKS
