@@ -12,6 +12,7 @@ from tests.simulation.deployments import a_spec
 from tests.simulation.edits import only
 from tests.simulation.objects import SETTINGS
 from tests.simulation.registry import Model, Registry, following, until, work_off
+from tests.simulation.test_restored import restored
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import FOLLOWING
 from triton_operator.jobs.look import DEADLINE_SECONDS, MOST_LOOKS
@@ -380,6 +381,27 @@ def test_the_loss_of_all_records_takes_nothing_newer() -> None:
     cluster.delete("ConfigMap", "digits-results")
     until(cluster, cluster.now + HOUR)
     assert (registry.served(cluster), newest(cluster)) == ("v1", ("False", "NewerVersion"))
+
+
+@pytest.mark.parametrize(
+    "odd", [{"version": ""}, {"label": "x" * 300}, {"label": "\x1b[2J"}, {"foundAt": "soon"}], ids=str
+)
+def test_a_version_in_the_status_that_no_look_told_stops_no_pass(odd: dict[str, str]) -> None:
+    """It may come from a record of the history, which whoever may edit the ConfigMap may have written."""
+    cluster, registry = serving()
+    cluster.delete("ConfigMap", "digits-results")
+    cluster.status["source"]["serving"] |= odd
+    work_off(cluster)
+    assert (registry.served(cluster), newest(cluster)) == ("v1", ("True", "Ready"))
+
+
+@pytest.mark.parametrize(("on_change", "reason"), [("Stage", "AwaitingApproval"), ("Notify", "NewerVersion")])
+def test_an_object_that_is_restored_takes_nothing_newer(on_change: str, reason: str) -> None:
+    saved, registry = serving(onChange=on_change)
+    cluster = restored(saved)
+    cluster.scripts, registry.offers = registry, "v2"
+    until(cluster, cluster.now + HOUR)
+    assert (registry.served(cluster), newest(cluster)) == ("v1", ("False", reason))
 
 
 def test_a_source_that_is_not_allowed_is_not_looked_at() -> None:
