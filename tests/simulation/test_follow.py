@@ -12,6 +12,7 @@ from tests.simulation.deployments import a_spec
 from tests.simulation.edits import only
 from tests.simulation.objects import SETTINGS
 from tests.simulation.registry import Model, Registry, following, until, work_off
+from tests.simulation.test_restored import restored
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import FOLLOWING
 from triton_operator.jobs.look import DEADLINE_SECONDS, MOST_LOOKS
@@ -194,6 +195,46 @@ def test_what_is_worked_on_is_finished_before_the_next_version_is_taken() -> Non
     assert list(dict.fromkeys(served)) == ["v1", "v2", "v3"]
 
 
+@pytest.mark.parametrize("scheme", ["hf", "s3"])
+def test_versions_that_come_faster_than_they_serve_do_not_hide_that_what_serves_is_old(scheme: str) -> None:
+    """The first ones do not pass, or are never found twice; the alert of what is outdated goes by the time."""
+    cluster, registry = serving(scheme, interval="24h")
+    assert "outdatedSince" not in cluster.status["source"]
+    registry.models |= {f"v{number}": WORSE for number in range(2, 5)}
+    for number in range(2, 5):
+        registry.offers = f"v{number}"
+        until(cluster, cluster.now + timedelta(hours=26.4))
+        since = cluster.status["source"]["outdatedSince"]
+        if number == 2:
+            first = cluster.status["source"]["latest"]["foundAt"]
+        assert (registry.served(cluster), since) == ("v1", first)
+    registry.offers = "v9"
+    until(cluster, cluster.now + timedelta(hours=60))
+    assert registry.served(cluster) == "v9"
+    assert "outdatedSince" not in cluster.status["source"]
+
+
+def test_what_served_before_it_was_followed_may_be_outdated_too() -> None:
+    cluster, registry = following()
+    cluster.spec["source"] = {"uri": "hf://acme/digits"}
+    work_off(cluster)
+    registry.offers, registry.models["v2"] = "v2", WORSE
+    cluster.edit(source={"uri": "hf://acme/digits", "interval": "1h"})
+    until(cluster, cluster.now + 3 * HOUR)
+    source = cluster.status["source"]
+    assert source["outdatedSince"] == source["latest"]["foundAt"]
+
+
+def test_an_object_that_always_serves_the_version_before_the_newest_is_not_outdated_for_long() -> None:
+    cluster, registry = serving("s3", interval="1h")
+    since: list[str] = []
+    for number in range(2, 6):
+        offer(cluster, registry, f"v{number}", looks=2)
+        offer(cluster, registry, f"v{number}-half")
+        since.append(cluster.status["source"]["outdatedSince"])
+    assert len({*since}) == len(since)
+
+
 def test_a_look_that_fails_is_told_and_changes_nothing() -> None:
     cluster, registry = serving()
     registry.away_with(Reason.SOURCE_ACCESS_DENIED)
@@ -287,6 +328,43 @@ def test_an_annotation_asks_for_a_look_at_once_and_is_answered() -> None:
     assert len(registry.looked) == looks
 
 
+def test_requests_that_come_faster_than_looks_end_let_each_look_end() -> None:
+    cluster, registry = serving()
+    registry.offers, handled = "v2", set[str]()
+    for number in range(40):
+        cluster.annotations[REQUEST_ANNOTATION] = f"push {number}"
+        cluster.act()
+        cluster.step()
+        handled.add(cluster.status.get("lastHandledRequestAt", ""))
+    assert registry.served(cluster) == "v2"
+    assert "push 39" not in handled, "it came while another one was answered"
+    work_off(cluster)
+    assert cluster.status["lastHandledRequestAt"] == "push 39"
+
+
+def test_a_look_that_ended_as_its_object_was_refused_takes_no_place() -> None:
+    cluster, _ = serving("s3")
+    cluster.now = max(cluster.now, cluster.due or cluster.now)
+    cluster.until_active("look")
+    while cluster.active("look"):
+        cluster.step()
+    cluster.edit(source=cluster.spec["source"] | {"serviceAccountName": "reader"})
+    work_off(cluster)
+    assert cluster.condition("UpToDate")["reason"] == "NotAllowed"
+    assert not [each for each in cluster.of_kind("Job") if each["metadata"]["labels"][STAGE_LABEL] == "look"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "looks"), [(Reason.SOURCE_ACCESS_DENIED, range(3, 6)), (Reason.SOURCE_UNREACHABLE, range(9, 14))]
+)
+def test_the_first_look_is_repeated_as_a_download_is(reason: Reason, looks: range) -> None:
+    """Twice as late each time, but not more often than a server lets an account fail, and not later than 5 minutes."""
+    cluster, registry = following("oci", interval="168h")
+    registry.away_with(reason)
+    until(cluster, cluster.now + timedelta(minutes=30))
+    assert len(registry.looked) in looks
+
+
 def test_only_so_many_objects_of_a_namespace_look_at_the_same_time() -> None:
     cluster, registry = following()
     cluster.looks_beside = MOST_LOOKS
@@ -303,6 +381,27 @@ def test_the_loss_of_all_records_takes_nothing_newer() -> None:
     cluster.delete("ConfigMap", "digits-results")
     until(cluster, cluster.now + HOUR)
     assert (registry.served(cluster), newest(cluster)) == ("v1", ("False", "NewerVersion"))
+
+
+@pytest.mark.parametrize(
+    "odd", [{"version": ""}, {"label": "x" * 300}, {"label": "\x1b[2J"}, {"foundAt": "soon"}], ids=str
+)
+def test_a_version_in_the_status_that_no_look_told_stops_no_pass(odd: dict[str, str]) -> None:
+    """It may come from a record of the history, which whoever may edit the ConfigMap may have written."""
+    cluster, registry = serving()
+    cluster.delete("ConfigMap", "digits-results")
+    cluster.status["source"]["serving"] |= odd
+    work_off(cluster)
+    assert (registry.served(cluster), newest(cluster)) == ("v1", ("True", "Ready"))
+
+
+@pytest.mark.parametrize(("on_change", "reason"), [("Stage", "AwaitingApproval"), ("Notify", "NewerVersion")])
+def test_an_object_that_is_restored_takes_nothing_newer(on_change: str, reason: str) -> None:
+    saved, registry = serving(onChange=on_change)
+    cluster = restored(saved)
+    cluster.scripts, registry.offers = registry, "v2"
+    until(cluster, cluster.now + HOUR)
+    assert (registry.served(cluster), newest(cluster)) == ("v1", ("False", reason))
 
 
 def test_a_source_that_is_not_allowed_is_not_looked_at() -> None:

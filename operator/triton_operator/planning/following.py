@@ -14,7 +14,7 @@ from triton_operator import names
 from triton_operator.api.status import timestamp
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
-from triton_operator.jobs.look import due_at, look
+from triton_operator.jobs.look import answered_request, due_at, look
 from triton_operator.jobs.run import Run
 from triton_operator.jobs.source import followed, serving_version, unfollowed_source
 from triton_operator.observed.following import Following, FullComparison, RefusedVersion
@@ -79,7 +79,7 @@ def follow(context: Context, progress: Progress, outline: Outline, soak: Trial) 
 
 def _after_look(context: Context, known: Following, job_run: Run[LookResult] | None) -> Following:
     """Return what is known once the look has ended; as long as it has not, what was known."""
-    request, retry = context.triton_deployment.requested_at, context.triton_deployment.retry
+    request, retry = answered_request(context), context.triton_deployment.retry
     if job_run is not None and job_run.result is not None:
         return replace(known.after_answer(job_run.result, timestamp(context.now)), request=request, retry=retry)
     if job_run is not None and (failure := job_run.failure) is not None:
