@@ -191,7 +191,7 @@ test: venv ## Run all tests, including their set-up, and print how long each sui
 test-lint: lint
 
 test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
-	pytest $(BY_MODULE) -m "not (apiserver or chaos or chromium or cluster or conformance or e2e or examples or gpu or images or integrations or nodes or observe or release or tensorflow or torch)" tests
+	pytest $(BY_MODULE) -m "not (apiserver or chaos or chromium or cluster or conformance or e2e or examples or gpu or images or integrations or nodes or observe or release or tensorflow or thorough or torch)" tests
 
 .PHONY: test-walk
 test-walk: venv ## Walk at random through edits, faults and time, on all cores, for STEPS steps, by default a million: a night

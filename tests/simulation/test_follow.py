@@ -16,8 +16,10 @@ from tests.simulation.test_restored import restored
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import FOLLOWING
 from triton_operator.jobs.look import DEADLINE_SECONDS, MOST_LOOKS
+from triton_operator.kube.errors import UnavailableError
 from triton_operator.names import REQUEST_ANNOTATION, STAGE_LABEL
 from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.queue import Result
 from triton_operator.runtime.reconcile import Reconciler
 
 HOUR = timedelta(hours=1.2)
@@ -433,45 +435,51 @@ def _changing(registry: Registry) -> Any:
     return script
 
 
-@pytest.mark.parametrize("scheme", ["hf", "s3"])
-def test_an_operator_that_ends_between_any_two_writes_follows_all_the_same(scheme: str) -> None:
+@pytest.mark.parametrize(("scheme", "most"), [("hf", 1), ("s3", 1), ("s3", 2)])
+def test_an_operator_that_ends_between_any_two_writes_follows_all_the_same(scheme: str, most: int) -> None:
     cluster, registry = serving(scheme)
     registry.models["v3"] = WORSE
     looks = 1
     for version, served in (("v2", "v2"), ("v3", "v2"), ("v4", "v4")):
         registry.offers = version
         for _ in range(2):
-            # Each time of one look and all that follows from it, after one write more.
-            _with_crashes(cluster)
+            _with_crashes(cluster, most)
             looks += 1
             assert len(registry.looked) == looks
         assert registry.served(cluster) == served
     assert all(cluster.started(stage) == count for stage, count in {"convert": 3, "reference": 4}.items())
 
 
-def _with_crashes(cluster: Cluster) -> None:
-    """A look and what follows, in which each write but the first of a pass is the last one of its operator."""
+def _with_crashes(cluster: Cluster, most: int) -> None:
+    """A look and what follows, by operators of which each ends after so many writes, and another one begins anew."""
     cluster.now = max(cluster.now, cluster.due or cluster.now)
     quiet = 0
     while quiet < 3:
-        api = ApiServer(cluster)
-        operator = Reconciler(api, api, SETTINGS, Metrics(), lambda: cluster.now)
-        writes = 0
-        for after in range(1, 9):
-            api.fails_after = after
-            before = api.count
-            result = operator.reconcile(KEY)
-            writes += api.count - before
-            # Another operator begins anew.
-            operator = Reconciler(api, api, SETTINGS, Metrics(), lambda: cluster.now)
-            if not result.failed and api.fails_after is not None and api.count == before:
-                break
+        writes, made = 0, most
+        while made:
+            made, result = _one_life(cluster, most)
+            writes += made
         cluster.due = None if result.again_after is None else cluster.now + timedelta(seconds=result.again_after)
         changes = cluster.step()
         is_waiting = cluster.due is None or cluster.due > cluster.now + timedelta(minutes=2)
         quiet = quiet + 1 if writes + changes == 0 and is_waiting else 0
     assert not [each for each in cluster.of_kind("Job") if each["metadata"]["labels"][STAGE_LABEL] == "look"]
     assert FOLLOWING in cluster.objects["ConfigMap", "digits-results"]["data"]
+
+
+def _one_life(cluster: Cluster, most: int) -> tuple[int, Result]:
+    """One pass of an operator that ends after so many writes; how many it made."""
+    made = 0
+
+    def write(verb: str, body: Any) -> None:
+        nonlocal made
+        if made == most:
+            raise UnavailableError("the operator has ended")
+        made += 1
+
+    api = ApiServer(cluster, write)
+    result = Reconciler(api, api, SETTINGS, Metrics(), lambda: cluster.now).reconcile(KEY)
+    return made, result
 
 
 def test_a_spec_of_before_has_no_such_record(settled: Cluster) -> None:
