@@ -1,5 +1,6 @@
 """The other servers of models: a registry, a hub, a bucket and a web server, each with an account of its own."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from tests.following.followed import Followed
 from tests.following.models import NETWORK, train
 from tests.following.nights import BROKEN, WORSE
 from tests.following.probe import ASKED
+from triton_operator.observed.following import APART_SECONDS
 
 TOKEN = "a-token-of-one-reader"
 
@@ -104,8 +106,9 @@ def live(kubectl: Kubectl, scheme: Scheme) -> Followed:
 
 
 def _look(followed: Followed, scheme: Scheme) -> None:
-    """Look until a version is taken: what has no version of its own is taken after two looks."""
+    """Look until a version is taken: what has no version of its own is taken after two looks that lie apart."""
     state = followed.look()
     if not scheme.exact:
         assert state.says("UpToDate", "VersionUnsettled"), state.summary()
+        time.sleep(APART_SECONDS)
         followed.look()
