@@ -133,6 +133,11 @@ def reason(state: State) -> str:
 
 
 def told(state: State) -> str:
-    """What is told of that, shortened."""
+    """What is told of that."""
     condition = state.condition("UpToDate")
-    return f"{condition['status']} {condition['reason']}: {condition['message'][:160]}"
+    return f"{condition['status']} {condition['reason']}: {condition['message']}"
+
+
+def looks_fail(state: State) -> bool:
+    """Whether it is told that looks have failed."""
+    return "looks have failed since" in told(state)

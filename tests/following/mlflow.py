@@ -11,7 +11,7 @@ from functools import partial
 
 from tests.converters.mlflow_server import PASSWORD, USER
 from tests.e2e.kubectl import Kubectl
-from tests.following.followed import Followed, reason, told
+from tests.following.followed import Followed, looks_fail, told
 from tests.following.models import NETWORK, TREES, Trained, train
 from tests.following.nights import NIGHTS, Night
 from tests.following.probe import ASKED
@@ -57,8 +57,7 @@ def live(index: int, night: Night, model: Model) -> str:
         model.registry.mark(model.name, number, "PENDING_REGISTRATION")
         model.registry.point(model.name, number)
         model.look()
-        state = model.wait("a look that fails", lambda state: reason(state) in night.reasons)
-        return told(state)
+        return told(model.wait("a look that fails", looks_fail))
     before, now = model.numbers[-2:]
     for number in (before, now, before, now):
         model.registry.point(model.name, number)
@@ -76,7 +75,7 @@ def trouble(models: list[Model], night: Night, registry: Registry) -> str:
         _secret(models[0].kubectl, "another")
     try:
         each_of(models, lambda model: model.look())
-        each_of(models, lambda model: model.wait("a look that fails", lambda state: reason(state) in night.reasons))
+        each_of(models, lambda model: model.wait("a look that fails", looks_fail))
         return told(models[0].state)
     finally:
         if night.happens == "away":
@@ -109,10 +108,13 @@ def run(kubectl: Kubectl, registry: Registry) -> list[Model]:
         for index, night in enumerate(NIGHTS, 1):
             begun = time.monotonic()
             if night.happens in ("away", "expired"):
-                told: list[object] = [trouble(models, night, registry)]
+                outcomes: list[object] = [trouble(models, night, registry)]
             else:
-                told = each_of(models, partial(live, index, night))
+                outcomes = each_of(models, partial(live, index, night))
             for model in models:
                 model.check(night.name)
-            print(f"{index:2}  {night.name}, {time.monotonic() - begun:.0f} s", *told, sep="\n      ", flush=True)
+            print(f"{index:2}  {night.name}, {time.monotonic() - begun:.0f} s", flush=True)
+            print(*(f"      {str(each)[:200]}" for each in outcomes), sep="\n", flush=True)
+            asked = ((each.prober.answered, len(each.prober.failed), each.prober.wrong) for each in models)
+            print(f"      requests answered, failed, wrong: {', '.join(map(str, asked))}", flush=True)
     return models

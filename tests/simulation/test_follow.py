@@ -102,6 +102,19 @@ def test_a_version_is_taken_once_looks_are_sure_of_it(scheme: str, looks: int) -
     ]
 
 
+def test_looks_that_fail_are_told_beside_a_version_that_waits() -> None:
+    cluster, registry = serving(onChange="Stage")
+    offer(cluster, registry, "v2")
+    registry.away_with(Reason.SOURCE_ACCESS_DENIED)
+    offer(cluster, registry, "v2")
+    assert newest(cluster) == ("False", "AwaitingApproval")
+    assert "looks have failed since" in message(cluster)
+    assert message(cluster).endswith("GET /v2: SourceAccessDenied")
+    registry.away = None
+    offer(cluster, registry, "v2")
+    assert "looks have failed" not in message(cluster)
+
+
 def test_a_staged_version_serves_once_a_person_approves_it() -> None:
     cluster, registry = serving(onChange="Stage")
     offer(cluster, registry, "v2")

@@ -58,7 +58,13 @@ def follow(context: Context, progress: Progress, outline: Outline, soak: Trial) 
     answered = answer(facts)
     newer = _newer(context, known, answered, facts)
     facts_with_newer = replace(outline.facts, newer=newer is not None)
-    outline = replace(outline, facts=facts_with_newer, newer=newer, worked_on=_worked_on(context, known))
+    outline = replace(
+        outline,
+        facts=facts_with_newer,
+        newer=newer,
+        worked_on=_worked_on(context, known),
+        looks_failed=_looks_failed(known),
+    )
     if answered is Answer.TAKE:
         assert known.latest is not None
         only = "" if facts.first else winner(context, known, known.latest.version)
@@ -163,6 +169,12 @@ def _worked_on(context: Context, known: Following) -> str:
     return f"{known.taken.label}, found at {known.taken.found_at}"
 
 
+def _looks_failed(known: Following) -> str:
+    """Return `Outline.looks_failed`."""
+    failed = known.failed
+    return f"looks have failed since {failed.since}: {failed.message}" if failed is not None else ""
+
+
 def _newer(context: Context, known: Following, answered: Answer, facts: FollowFacts) -> Statement | None:
     """Return what UpToDate says if the version that is taken serves; None: that nothing newer is wanted."""
     if known.latest is None or context.spec.rollout.revision is not None:
@@ -174,8 +186,7 @@ def _newer(context: Context, known: Following, answered: Answer, facts: FollowFa
     if answered is Answer.REFUSE and refusal is not None:
         reason = refusal.reason
         words = f"was refused at {refusal.at}, and nothing that decided so has changed: {refusal.message}"
-    failed = known.failed
-    failure = f"looks have failed since {failed.since}: {failed.message}" if failed is not None else ""
+    failed, failure = known.failed, _looks_failed(known)
     if words:
         message = f"{known.latest.label}, found at {known.latest.found_at}, {words}"
         return Statement("UpToDate", False, reason, "; ".join(filter(None, (message, failure))))
