@@ -21,6 +21,8 @@ from triton_converters.fetch.patience import patiently
 
 MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
 """The media types of what names its layers."""
+INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
+"""The media types of what names manifests, one for each platform."""
 DIGEST = "Docker-Content-Digest"
 """The header with a manifest's digest."""
 LARGEST_MANIFEST = 4 * 1024 * 1024
@@ -60,6 +62,14 @@ class Repository:
     def digest(self, reference: str) -> str:
         """Return the digest that the registry tells of a manifest, unchecked; it may be empty. Raises StageError."""
         return patiently(lambda: self._manifest("HEAD", reference, lambda answer: answer.headers.get(DIGEST, "")))
+
+    def document(self, digest: str) -> bytes:
+        """Return a small blob, unread. Raises StageError."""
+
+        def read(answer: BaseHTTPResponse) -> bytes:
+            return body(answer, LARGEST_MANIFEST + 1, self.host)
+
+        return patiently(lambda: self.ask("GET", self.blob(digest), read, self._refusal(digest), {}))
 
     def blob(self, digest: str) -> str:
         """Return a blob's URL."""
@@ -111,7 +121,7 @@ class Repository:
 
     def _manifest(self, method: str, reference: str, read: Callable[[BaseHTTPResponse], T]) -> T:
         """Return what is read of the answer to a request for a manifest."""
-        accepted = {"Accept": ", ".join(MANIFESTS)}
+        accepted = {"Accept": ", ".join((*MANIFESTS, *INDEXES))}
         return self.ask(method, f"{self.base}/manifests/{reference}", read, self._refusal(reference), accepted)
 
     def _refusal(self, reference: str) -> Refusal:
