@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ DOCKER_CONFIG = "DOCKER_CONFIG"
 """The variable that names the folder with the accounts of registries, by default `~/.docker`."""
 REGISTRY, SIGNING = "registry", "signing"
 """The Secrets of such a pod."""
+ANSWERED = ("Completed", "Error")
+"""How a container ends that ran, and so may have left an answer."""
 SECRET_KEY = ".dockerconfigjson"  # noqa: S105 - a file's name
 
 
@@ -59,17 +62,18 @@ def run(
     assert body is not None
     (last,) = body["status"]["containerStatuses"]
     ended = last["state"].get("terminated", {})
-    if not ended.get("message"):
+    if not ended.get("message") or ended["reason"] not in ANSWERED:
         logs = sorted((folder / "pods" / name).glob("*.log"), key=lambda each: each.stat().st_mtime)
         words = end_of(logs[-1], LOG_BYTES).decode(errors="replace").strip() if logs else ""
         raise PodError(f"the pod left no answer; its logs are in {folder / 'pods' / name}. {words}".strip())
     return str(ended["message"])
 
 
-def storage(claims: Mapping[str, Path], secret: Callable[[str], Path] = Path) -> Storage:
-    """Return where the volumes of a pod lie that has no ConfigMap. ``secret``: by default, it has no Secret either."""
-    none: dict[str, Mapping[str, str]] = {}
-    return Storage(claims.__getitem__, none.__getitem__, secret)
+def storage(claims: Mapping[str, Path], secret: Callable[[str], Path] | None = None) -> Storage:
+    """Return where the volumes of a pod lie that has no ConfigMap. ``secret``: None: it has no Secret either."""
+    maps: dict[str, Mapping[str, str]] = {}
+    none: dict[str, Path] = {}
+    return Storage(claims.__getitem__, maps.__getitem__, secret or none.__getitem__)
 
 
 def container(name: str, image: str, command: list[str], mounts: Mapping[str, str], **more: Any) -> Body:
@@ -119,10 +123,15 @@ def _account(host: str) -> str:
     home = Path(os.environ.get(DOCKER_CONFIG) or "~/.docker").expanduser()
     try:
         accounts = json.loads((home / "config.json").read_text(encoding="utf-8"))["auths"]
-        own = {name: each for name, each in accounts.items() if host in name and _has_password(each)}
+        own = {name: each for name, each in accounts.items() if _is_of(name, host) and _has_password(each)}
     except (AttributeError, KeyError, OSError, TypeError, ValueError):
         return ""
     return json.dumps({"auths": own}) if own else ""
+
+
+def _is_of(name: str, host: str) -> bool:
+    """Whether an entry is of a registry; some programs write a scheme before its host, and all a path after it."""
+    return re.sub("^https?://", "", name).partition("/")[0] == host
 
 
 def _has_password(entry: Any) -> bool:

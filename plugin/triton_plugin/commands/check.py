@@ -22,7 +22,7 @@ from triton_local.fields import lacking, on_one_machine
 from triton_local.gpus import gpus
 from triton_local.images import Images
 from triton_local.install import ENVIRONMENT, share
-from triton_local.interpreter import InstallError, Python, python
+from triton_local.interpreter import InstallError, Python
 from triton_local.publishing import Place, Publishing, Signing, publish
 from triton_local.runtime import Image, Runtime
 from triton_local.session import OBJECTS, Given, Session, SessionError, ours_alone, session
@@ -31,7 +31,7 @@ from triton_operator import names
 from triton_operator.jobs.attestation import NotPassedError, Passed
 from triton_plugin.command_line import OBJECT_ENDINGS
 from triton_plugin.commands.arguments import model_folder, moment, object_options
-from triton_plugin.commands.machine import CACHE, installation, own_python, runtime
+from triton_plugin.commands.machine import CACHE, installation, interpreter, runtime
 from triton_plugin.commands.machine import settings as settings_of
 from triton_plugin.commands.report import document
 from triton_plugin.drafting.first_object import misspelled, notices, object_name, undemanded
@@ -135,10 +135,10 @@ def _run(options: argparse.Namespace) -> Exit:
     if options.unboxed and options.image:
         raise CheckError("--image needs isolation: without it, programs have this machine's own system; use --python")
     try:
-        interpreter = python(options.python or own_python())
-        boxes = runtime(options, interpreter)
+        own = interpreter(options.python)
+        boxes = runtime(options, own)
         with ours_alone(folder, CACHE / "folders"):
-            return _checked(folder, wanted, interpreter, boxes, options, publishing)
+            return _checked(folder, wanted, own, boxes, options, publishing)
     except (SessionError, InstallError) as error:
         raise CheckError(str(error)) from error
 
@@ -207,7 +207,7 @@ def _publish(subject: Subject, publishing: Publishing, place: Place, claims: Map
 def _checked(
     folder: Path,
     wanted: _Wanted,
-    interpreter: Python,
+    own: Python,
     boxes: Runtime,
     options: argparse.Namespace,
     publishing: Publishing | None,
@@ -219,7 +219,7 @@ def _checked(
     (folder / REPORT).unlink(missing_ok=True)
     body = wanted.body
     name, metadata = _name(body), body["metadata"]
-    installed = installation(interpreter, has_packages=options.python is not None)
+    installed = installation(own, has_packages=options.python is not None)
     settings = settings_of(installed)
     images = Images(CACHE / "unpacked")
     pinned = {each: _added(images, each, archive) for each, archive in options.image}

@@ -11,7 +11,7 @@ import certifi
 
 from triton_local.boxed import Box
 from triton_local.install import CONVERTER, SERVER, TENSORFLOW, TREES, Installation
-from triton_local.interpreter import Python
+from triton_local.interpreter import Python, python
 from triton_local.plain import Plain
 from triton_local.runtime import Runtime
 from triton_operator.settings import Settings, SettingsError
@@ -31,14 +31,14 @@ AUTHORITIES = "SSL_CERT_FILE"
 CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 
-def installation(interpreter: Python, *, has_packages: bool = False) -> Installation:
+def installation(own: Python, *, has_packages: bool = False) -> Installation:
     """Return what stands for the images. ``has_packages``: as of Installation."""
-    return Installation(CACHE / "local", interpreter, lambda words: say(words, sys.stderr), has_packages=has_packages)
+    return Installation(CACHE / "local", own, lambda words: say(words, sys.stderr), has_packages=has_packages)
 
 
-def runtime(options: argparse.Namespace, interpreter: Python) -> Runtime:
+def runtime(options: argparse.Namespace, own: Python) -> Runtime:
     """Return what runs pods. Raises CheckError if this machine refuses it."""
-    executable = str(interpreter.executable)
+    executable = str(own.executable)
     if options.unboxed:
         return Plain(executable)
     box = Box(executable)
@@ -50,9 +50,12 @@ def runtime(options: argparse.Namespace, interpreter: Python) -> Runtime:
     return box
 
 
-def own_python() -> str:
-    """The interpreter of this command; of the archive, which has none, the machine's."""
-    return "python3" if getattr(sys, "frozen", False) else sys.executable
+def interpreter(program: str | None = None) -> Python:
+    """Return the interpreter of a program, by default of this command; of the archive, which has none, the machine's.
+
+    Raises InstallError.
+    """
+    return python(program or ("python3" if getattr(sys, "frozen", False) else sys.executable))
 
 
 def settings(installation: Installation) -> Settings:

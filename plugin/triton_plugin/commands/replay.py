@@ -11,11 +11,11 @@ from pathlib import Path
 from triton_converters.contract import uris
 from triton_converters.contract.replaying import ReplayRequest
 from triton_local.alone import PodError
-from triton_local.interpreter import InstallError, python
+from triton_local.interpreter import InstallError
 from triton_local.publishing import Place
 from triton_local.replaying import replay
 from triton_local.runtime import Image
-from triton_plugin.commands.machine import installation, own_python, runtime, settings
+from triton_plugin.commands.machine import installation, interpreter, runtime, settings
 from triton_plugin.errors import ReplayError
 from triton_plugin.exits import Exit
 from triton_plugin.telling.replay import told
@@ -29,9 +29,9 @@ def run(options: argparse.Namespace) -> Exit:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
     folder = Path(tempfile.mkdtemp(prefix="triton-replay-"))
     try:
-        interpreter = python(own_python())
-        boxes = runtime(options, interpreter)
-        installed = installation(interpreter)
+        own = interpreter()
+        boxes = runtime(options, own)
+        installed = installation(own)
         place = Place(folder, boxes, _image(installed.image), settings(installed))
         result, predicate = replay(request, key, place)
     except (InstallError, PodError) as error:
