@@ -16,8 +16,10 @@ from tests.converters import published
 from tests.converters.https_server import proxying
 from tests.converters.published import EMPTY, FILES, REVISION, document, predicate, reference, request, revision
 from tests.converters.registry_server import PASSWORD, Registry, a_docker_config, serving
+from triton_converters import __main__ as program
 from triton_converters.claim_store.digest import hashes_of
 from triton_converters.contract import layout
+from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.publishing import PublishResult, is_loop
 from triton_converters.contract.reasons import Reason
@@ -25,6 +27,7 @@ from triton_converters.fetch import connection, patience
 from triton_converters.fetch.registry import Repository
 from triton_converters.publish import image as packed
 from triton_converters.publish.push import Registry as Pushed
+from triton_converters.publish.push import canonical, digest_of
 from triton_converters.stages import publish
 
 NAME = "team/digits"
@@ -97,7 +100,7 @@ def test_an_image_has_the_files_of_the_revision_and_no_others(models: Registry) 
     assert result.bytes == sum(each["size"] for each in found["layers"])
 
 
-def test_the_same_files_are_one_digest_from_everywhere(models: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_files_are_one_digest_from_everywhere(models: Registry) -> None:
     first = run(models)
     moved = layout.revision_directory(REVISION)
     shutil.copytree(moved, aside := moved.with_name("aside"))
@@ -106,7 +109,6 @@ def test_the_same_files_are_one_digest_from_everywhere(models: Registry, monkeyp
     for path in moved.rglob("*"):
         os.utime(path, (1, 1))
         path.chmod(0o700)
-    monkeypatch.setattr(layout, "CREDENTIALS_MOUNT", layout.CREDENTIALS_MOUNT)
     assert run(models, tag=":v2").digest == first.digest
     assert tags(models) == ["v1", "v2"]
 
@@ -205,9 +207,17 @@ def test_what_is_no_longer_on_the_claim(models: Registry) -> None:
     assert failure(models, told=told).reason is Reason.RESULT_MISSING
 
 
-def test_nothing_is_written_to_the_claim(models: Registry) -> None:
+def test_the_job_answers_and_writes_nothing_to_the_claim(
+    models: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERMINATION_LOG", str(tmp_path / "last-words"))
+    monkeypatch.setenv(layout.CLAIM, "default/digits-repository")
     before = hashes_of(layout.ROOT)
-    run(models, samples=True)
+    asked = request(f"oci://{models.host}/{NAME}:v1", samples=True)
+    assert program.main(["publish", asked.to_json()]) == 0
+    outcome = Outcome.from_json((tmp_path / "last-words").read_text())
+    assert isinstance(outcome.result, PublishResult)
+    assert outcome.result.digest == digest_of(canonical(manifest(models, "v1")))
     assert hashes_of(layout.ROOT) == before
 
 

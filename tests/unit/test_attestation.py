@@ -143,7 +143,7 @@ def test_what_a_trial_may_undo_gets_none() -> None:
         update={"type": "Soaked", "status": "Unknown"}
     )
     trial = [*found.status.conditions, soaked]
-    with pytest.raises(NotPassedError, match="a trial may still undo it"):
+    with pytest.raises(NotPassedError, match="its trial has not passed"):
         passed(found, status=found.status.model_copy(update={"conditions": trial}))
     trial[-1] = soaked.model_copy(update={"status": "True"})
     assert passed(found, status=found.status.model_copy(update={"conditions": trial}))

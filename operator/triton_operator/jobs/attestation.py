@@ -65,7 +65,7 @@ class Passed:
         for kind in ("Verified", "Selected"):
             self._check(self._holds(kind), f"the condition {kind} is not True for generation {self.generation}")
         trial = next((each for each in self.status.conditions if each.type == "Soaked"), None)
-        self._check(trial is None or trial.status == "True", "a trial may still undo it, or has undone it")
+        self._check(trial is None or trial.status == "True", "its trial has not passed")
         active = self.status.active
         self._check(active is None or active.revision == self.candidate.revision, "another revision serves")
         self._check(self.profile.passed and self.profile.reason == Reason.PASSED, "a gate refused it")
