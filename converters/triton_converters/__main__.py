@@ -139,7 +139,10 @@ def _run(name: str, key: str, request: Document) -> Document:
     """Replay the valid result of the key, or run the stage; write the result unless the stage did."""
     stage = STAGES[name]
     if stage.has_claim:
-        root.ensure()
+        if stage.reads_claim:
+            root.check()
+        else:
+            root.ensure()
     directory = stage.directory(key) if stage.directory else None
     if directory is not None and (found := _published(name, key)) is not None:
         # A running clean Job leaves alone what was just used; what it has just removed is made again.

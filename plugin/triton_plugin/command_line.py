@@ -186,10 +186,23 @@ def _check(parser: Parser) -> None:
         metavar="PROGRAM",
         help="Python whose packages run your code, such as that of the virtual environment with your PyTorch",
     )
+    _unboxed(parser)
     parser.add_argument(
-        "--unboxed",
+        "--publish",
+        default="",
+        metavar="URI",
+        help="once ready, push it as an image to oci://REGISTRY/REPOSITORY[:TAG], by the account of docker login",
+    )
+    parser.add_argument(
+        "--signing-key",
+        type=Path,
+        metavar="FILE",
+        help="with --publish: sign the image, and a report on it, by a key of cosign or PEM; COSIGN_PASSWORD opens it",
+    )
+    parser.add_argument(
+        "--publish-samples",
         action="store_true",
-        help="run programs without isolation, where the machine refuses namespaces: they may do whatever you may",
+        help="with --publish: the image also holds the samples and the framework's answers, for kubectl triton replay",
     )
     parser.add_argument(
         "--serve",
@@ -198,6 +211,22 @@ def _check(parser: Parser) -> None:
     )
     parser.add_argument("--junit", type=Path, metavar="FILE", help="file for the outcome as JUnit's XML")
     _timeout(parser)
+
+
+def _unboxed(parser: Parser) -> None:
+    parser.add_argument(
+        "--unboxed",
+        action="store_true",
+        help="run programs without isolation, where the machine refuses namespaces: they may do whatever you may",
+    )
+
+
+def _replay(parser: Parser) -> None:
+    parser.add_argument("image", metavar="IMAGE", help="a published image, as REGISTRY/REPOSITORY@sha256:DIGEST")
+    parser.add_argument(
+        "--key", type=Path, required=True, metavar="FILE", help="public key in PEM that must have signed it"
+    )
+    _unboxed(parser)
 
 
 def _validate(parser: Parser) -> None:
@@ -358,6 +387,10 @@ COMMANDS: Mapping[str, tuple[str, Callable[[Parser], None]]] = {
     "check": (
         "Check and measure a model, or an object, on this Linux machine: without a cluster, Docker or root.",
         _check,
+    ),
+    "replay": (
+        "Serve a published image on this Linux machine, and say whether it answers as its signed report says.",
+        _replay,
     ),
     "init": ("Write a first TritonDeployment for a model folder to standard output.", _init),
     "validate": ("Check files for what the API server and the operator would refuse; needs no cluster.", _validate),

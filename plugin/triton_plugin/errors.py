@@ -21,5 +21,9 @@ class PushError(CommandError):
     """The push failed."""
 
 
+class ReplayError(CommandError):
+    """An image cannot be replayed on this machine."""
+
+
 class CheckError(CommandError):
     """What was named cannot be checked on this machine."""

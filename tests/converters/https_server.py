@@ -7,7 +7,7 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -48,6 +48,8 @@ class Behaviour:
     """True: 416 to every range, as of a server without If-Range whose file is shorter by now."""
     hub: Answering | None = None
     """Answers in place of all this."""
+    taking: Callable[[str, str, bytes], tuple[int, dict[str, str], bytes]] | None = None
+    """Answers in place of all this, by the method, the path and the body of a request."""
     seen: list[dict[str, str]] = field(default_factory=list)
     """The headers of each request, and its path."""
 
@@ -65,6 +67,12 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.do_GET()
 
+    def do_PUT(self) -> None:
+        self.do_GET()
+
+    def do_PATCH(self) -> None:
+        self.do_GET()
+
     def do_GET(self) -> None:
         has = self.behaviour
         has.seen.append({**self.headers, "path": self.path})
@@ -80,6 +88,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _found(self) -> tuple[int, dict[str, str], bytes]:
         has, authorization = self.behaviour, self.headers.get("Authorization", "")
+        if has.taking is not None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            return has.taking(self.command, self.path, body)
         if has.hub is not None:
             return has.hub.answer(self.path, authorization)
         if self.path in has.redirects:
@@ -164,12 +175,15 @@ def serving(certificate: Path, behaviour: Behaviour | None = None, address: str 
 
 
 @contextmanager
-def proxying(breaks: Sequence[int] = (), address: str = HOST) -> Iterator[tuple[str, list[str]]]:
+def proxying(
+    breaks: Sequence[int] = (), address: str = HOST, sends: Sequence[int] = ()
+) -> Iterator[tuple[str, list[str]]]:
     """Run a proxy until the end of the block; yield its URL and the list of the hosts that it connected to.
 
-    ``breaks``: for each of the first connections, the bytes from the server after which it is closed.
+    ``breaks``: for each of the first connections, the bytes from the server after which it is closed; ``sends``: those
+    to the server.
     """
-    limits = list(breaks)
+    limits, sent = list(breaks), list(sends)
     connected: list[str] = []
     listener = socket.create_server((address, 0))
 
@@ -187,12 +201,15 @@ def proxying(breaks: Sequence[int] = (), address: str = HOST) -> Iterator[tuple[
             head += client.recv(4096)
         host = head.split()[1].decode()
         connected.append(host)
-        most = limits.pop(0) if limits else 2**62
+        most, least = (each.pop(0) if each else 2**62 for each in (limits, sent))
         name, _, port = host.rpartition(":")
         upstream = socket.create_connection((name, int(port)))
         client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
         threading.Thread(target=pump, args=(upstream, client, most), daemon=True).start()
-        pump(client, upstream)
+        pump(client, upstream, least)
+        if least < 2**62:
+            with suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
 
     def accept() -> None:
         with suppress(OSError):

@@ -21,6 +21,6 @@ def mounted(folder: Path, patch: pytest.MonkeyPatch) -> Path:
     patch.setattr(layout, "MOUNT", root.parent)
     patch.setattr(layout, "ROOT", root)
     patch.setattr(layout, "INCOMING_MOUNT", incoming)
-    for name in ("CONVERTERS", "SOURCE", "PACKAGES", "CREDENTIALS"):
+    for name in ("CONVERTERS", "SOURCE", "PACKAGES", "CREDENTIALS", "SIGNING"):
         patch.setattr(layout, f"{name}_MOUNT", folder / name.lower())
     return root

@@ -19,7 +19,8 @@ from triton_local.runtime import Image
 from triton_plugin.__main__ import main
 
 ROOT = Path(__file__).parents[2]
-COMMAND = "triton_plugin.commands.check"
+COMMAND = "triton_plugin.commands.machine"
+"""Where the commands have what the images stand in for."""
 UNPACKED = cache_home() / "unpacked"
 
 

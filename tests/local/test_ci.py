@@ -10,7 +10,7 @@ import pytest
 
 from tests.converters.https_server import make_authority
 from triton_plugin.__main__ import main
-from triton_plugin.commands import check
+from triton_plugin.commands import check, machine
 from triton_plugin.exits import Exit
 
 
@@ -55,12 +55,12 @@ def test_a_file_that_can_no_longer_be_written_changes_no_status(
 def test_a_variable_that_an_installation_refuses_is_left_out_and_named(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for each in check.OF_DOWNLOADS:
+    for each in machine.OF_DOWNLOADS:
         monkeypatch.delenv(each, raising=False)
     monkeypatch.setenv("NO_PROXY", "inside.example")
     monkeypatch.setenv(name, value)
     installed: Any = Installed()
-    settings = check._settings(installed)
+    settings = machine.settings(installed)
     assert (settings.sources_package_index, settings.sources_proxy, settings.sources_hub) == ("", "", "")
     assert "inside.example" in settings.sources_no_proxy
     said = capsys.readouterr().err
@@ -77,9 +77,9 @@ def test_downloads_trust_the_authorities_of_this_machine_besides_the_usual_ones(
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "all.pem"))
     for given, expected in (("", ""), (authority.read_text(), authority.read_text().strip())):
         (tmp_path / "all.pem").write_text(usual + given)
-        assert check._settings(installed).sources_ca_bundle == expected
+        assert machine.settings(installed).sources_ca_bundle == expected
     (tmp_path / "all.pem").unlink()
-    assert check._settings(installed).sources_ca_bundle == ""
+    assert machine.settings(installed).sources_ca_bundle == ""
 
 
 def test_a_ci_system_that_ends_the_job_ends_it_as_ctrl_c_does(

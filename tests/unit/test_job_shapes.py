@@ -62,7 +62,7 @@ def test_each_stage_has_its_shape() -> None:
         names = tuple(each["name"] for each in pod.get("initContainers", ()))
         found[work.stage] = (type(work.shape), names)
     assert found == SHAPES
-    assert found.keys() | {"look", "snapshot"} == STAGES.keys()
+    assert found.keys() | {"look", "publish", "snapshot"} == STAGES.keys()
 
 
 def test_a_look_is_a_download_without_the_claim() -> None:

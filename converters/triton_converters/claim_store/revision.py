@@ -8,7 +8,7 @@ changes its ctime, so a difference alone proves nothing; but nobody changes cont
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from triton_converters.claim_store.replay import RESULT_FILE
@@ -18,16 +18,25 @@ from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.upkeep_requests import CheckRequest
 
+DIRECTORY = "directory"
+"""What stands for the content of a folder."""
 CONTENT = "Content"
 """The verification that always reads the content."""
 
 
 def content_digest(directory: Path) -> str:
     """Return the SHA-256 of names and content of everything but result.json; raises StageError(RepositoryDamaged)."""
-    lines = []
-    for name, found in _entries(directory):
-        content = "directory" if stat.S_ISDIR(found.st_mode) else _sha256(directory / name)
-        lines.append(f"{content}  ".encode() + os.fsencode(name) + b"\n")
+    return digest_of_entries(
+        {
+            name: DIRECTORY if stat.S_ISDIR(found.st_mode) else _sha256(directory / name)
+            for name, found in _entries(directory)
+        }
+    )
+
+
+def digest_of_entries(entries: Mapping[str, str]) -> str:
+    """Return ``content_digest`` from the SHA-256 of each file, and DIRECTORY for each folder, by their paths."""
+    lines = [f"{entries[name]}  ".encode() + os.fsencode(name) + b"\n" for name in sorted(entries, key=os.fsencode)]
     return hashlib.sha256(b"".join(lines)).hexdigest()
 
 

@@ -60,7 +60,9 @@ DATA_MOUNT = _AT / "data"
 """Read-only mount path of spec.dataset in the Jobs that run user code: of the claim that holds it, or of what was
 published."""
 CREDENTIALS_MOUNT = _AT / "credentials"
-"""Read-only mount path, in a source or packages Job, of the Secret that the spec names for it: a file for each key."""
+"""Read-only mount path, in a source, packages or publish Job, of a Secret that the spec names: a file for each key."""
+SIGNING_MOUNT = _AT / "signing"
+"""Read-only mount path, in a publish Job, of the Secret with the signing key, as cosign makes it."""
 INCOMING_MOUNT = _AT / "incoming"
 """Mount path, in Jobs with user code or pip, of the volume into which these write and from which we publish."""
 CONVERTERS_MOUNT = _AT / "converters"
@@ -76,7 +78,7 @@ MARKS_MOUNT = _AT / "marks"
 
 MOUNTS = (
     *(MOUNT, SOURCE_MOUNT, WEIGHTS_MOUNT, PACKAGES_MOUNT, DATA_MOUNT, CREDENTIALS_MOUNT, INCOMING_MOUNT),
-    *(CONVERTERS_MOUNT, MARKS_MOUNT),
+    *(SIGNING_MOUNT, CONVERTERS_MOUNT, MARKS_MOUNT),
 )
 """All of these mount paths, which lie at the root."""
 

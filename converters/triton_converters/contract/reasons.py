@@ -309,6 +309,41 @@ class Reason(StrEnum):
         "tritonserver's name has no address, or a request got no answer although it was sent several times.",
         Containers.CLIENT,
     )
+    NOT_PORTABLE = Kind.SPEC(
+        "The revision names files that are on its claim or node alone, so that no other server could serve its image.",
+        Containers.OURS,
+    )
+    SIGNING_KEY_INVALID = Kind.RIGHTS(
+        "The Secret with the signing key holds no private ECDSA key of P-256, or not its password.", Containers.OURS
+    )
+    REGISTRY_ACCESS_DENIED = Kind.RIGHTS(
+        "The registry refused the credentials for a push, or asks for some.", Containers.OURS
+    )
+    REGISTRY_CERTIFICATE_INVALID = Kind.RIGHTS(
+        "The certificate of the registry that images are pushed to is not one that the publish Job trusts.",
+        Containers.OURS,
+    )
+    REGISTRY_NOT_FOUND = Kind.RETRY(
+        "The registry has no such repository or project, and makes none by a push.", Containers.OURS
+    )
+    REGISTRY_LIMIT = Kind.RETRY(
+        "The registry, or a proxy before it, takes no request as large as a file of the revision.", Containers.OURS
+    )
+    REGISTRY_INVALID = Kind.RETRY(
+        "The registry answers a push with what the OCI distribution specification does not allow, or holds something"
+        " else than was pushed.",
+        Containers.OURS,
+    )
+    REGISTRY_BUSY = Kind.ANSWERS(
+        "The registry takes no more requests for now; the operator tries again.", Containers.OURS
+    )
+    REGISTRY_FULL = Kind.ANSWERS(
+        "The registry has no room left for the image, on its disks or in a quota; the operator tries again.",
+        Containers.OURS,
+    )
+    REGISTRY_UNREACHABLE = Kind.ANSWERS(
+        "The registry that images are pushed to does not answer, or fails; the operator tries again.", Containers.OURS
+    )
     PROGRESS_DEADLINE_EXCEEDED = Kind.SPEC("The server was not ready in time.")
 
 

@@ -184,6 +184,8 @@ class ReferenceResult(Document):
     """Whether user code asked for a GPU and got the CPU, because the Job had none."""
     gpu: str = ""
     """Name of the GPU that the framework computed on, in its own words; empty: it computed on the CPU."""
+    samples_digest: str = ""
+    """Digest of the files with the samples and the framework's answers; empty: not recorded."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from triton_converters.contract.measurement_requests import (
     ProfileRequest,
     SearchRequest,
 )
+from triton_converters.contract.publishing import PublishRequest, PublishResult
 from triton_converters.contract.reason_kinds import Containers
 from triton_converters.contract.reasons import Reason, found_by
 from triton_converters.contract.results import (
@@ -58,6 +59,8 @@ class Stage:
     stage looks at its input every time."""
     has_claim: bool = True
     """Whether the stage's containers have the repository claim."""
+    reads_claim: bool = False
+    """Whether that claim is mounted read-only, and nothing is written there."""
     boxed: bool = False
     """Whether the stage meets code, files or answers of strangers, and so is a package of ``prepare``, ``produce`` and
     ``publish``, for three containers."""
@@ -150,6 +153,7 @@ STAGES: Mapping[str, Stage] = {
         run_reasons=found_by(Containers.CLIENT),
         log_lines=("online ",),
     ),
+    "publish": Stage(PublishRequest, PublishResult, reads_claim=True, image_in_key=False, log_lines=("push ",)),
     "snapshot": Stage(SnapshotRequest, SnapshotResult, image_in_key=False),
     "clean": Stage(CleanRequest, CleanResult, image_in_key=False),
 }

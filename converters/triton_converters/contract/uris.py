@@ -18,6 +18,9 @@ _REGISTERED = r"[A-Za-z0-9_~+,=%-][A-Za-z0-9._~+,=%-]*"
 _OBJECT = r"[A-Za-z0-9_~+,=:-][A-Za-z0-9._~+,=:-]*"
 _IN_BUCKET = rf"[a-z0-9][-._a-z0-9]*(/{_OBJECT})*/?"
 _IMAGE = r"[a-z0-9]+(([.]|__?|-+)[a-z0-9]+)*"
+_TAG = "[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
+PUBLISHED = rf"oci://{_HOST}(/{_IMAGE})+(:{_TAG})?"
+"""Regular expression that all of a URI matches to which an image is pushed: as a source's, but without a digest."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ SCHEMES: Mapping[str, Scheme] = {
     "azure": Scheme("azure://CONTAINER/PREFIX", rf"azure://{_IN_BUCKET}", may_be_file=True, knows_accounts=True),
     "oci": Scheme(
         "oci://REGISTRY/REPOSITORY:TAG",
-        rf"oci://{_HOST}(/{_IMAGE})+(:[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}}|@sha256:[0-9a-f]{{64}})",
+        rf"oci://{_HOST}(/{_IMAGE})+(:{_TAG}|@sha256:[0-9a-f]{{64}})",
     ),
 }
 """The schemes by their names."""

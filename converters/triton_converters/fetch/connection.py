@@ -4,7 +4,7 @@ import contextlib
 import os
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cache
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -28,15 +28,19 @@ from triton_converters.fetch import field
 
 CONNECT_SECONDS, READ_SECONDS = 15.0, 60.0
 """How long a connection, and each read from it, may take."""
+TAKEN_SECONDS = 600.0
+"""How long the answer to what was sent may take: a registry on a bucket copies a large file before it answers."""
 ANSWER_SECONDS = 60.0
 """How long an answer about files may take. One that comes byte by byte would keep a Job until its deadline."""
 MOST_REDIRECTS = 5
 PROXY, NO_PROXY, CA_BUNDLE = "HTTPS_PROXY", "NO_PROXY", "SOURCE_CA_BUNDLE"
 """Environment variables: the proxy's URL, the hosts that are reached without it, separated by commas, and certificates
 in PEM that are trusted besides the usual ones."""
+READ, TAKEN = (200, 206), (200, 201, 202, 204)
 MISSING, DENIED, BUSY = (404, 410), (401, 403), (408, 425, 429)
 REDIRECTS = (301, 302, 303, 307, 308)
-"""Statuses of HTTP, by what they mean for a download."""
+"""Statuses of HTTP, by what they mean for a download; TAKEN: for what is sent."""
+Sent = bytes | Iterable[bytes]
 Refusal = Callable[[urllib3.BaseHTTPResponse, bool], StageError | None]
 """Tells what an error of a server means, if it is more than its status says; whether the host that was asked answered,
 or one that it redirects to."""
@@ -49,25 +53,36 @@ def opened(
     credentials: Mapping[str, str],
     refusal: Refusal = lambda answer, is_first: None,
     method: str = "GET",
+    content: Sent | None = None,
+    good: Container[int] = READ,
 ) -> Iterator[urllib3.BaseHTTPResponse]:
-    """Yield the answer 200 or 206 to a request, whose body is not read yet.
+    """Yield the good answer to a request, whose body is not read yet.
 
-    ``credentials``: headers that only the host of ``url`` is sent. Raises StageError; it is not final for what another
-    try may find otherwise. What goes wrong while the body is read is raised as StageError, too.
+    ``credentials``: headers that only the host of ``url`` is sent. ``content``: what is sent, of which no redirect is
+    followed; None: nothing is. Raises StageError; it is not final for what another try may find otherwise. What goes
+    wrong while the body is read is raised as StageError, too.
     """
     target = first = _parts(url)
+    timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS if content is None else TAKEN_SECONDS)
     with _told(first):
         for _ in range(MOST_REDIRECTS + 1):
             is_first = _origin(target) == _origin(first)
             sent = {**headers, **(credentials if is_first else {})}
             answer = _pool(_proxy(target), os.environ.get(CA_BUNDLE, "")).request(
-                method, target.geturl(), headers=sent, redirect=False, retries=False, preload_content=False
+                method,
+                target.geturl(),
+                body=content,
+                headers=sent,
+                timeout=timeout,
+                redirect=False,
+                retries=False,
+                preload_content=False,
             )
             try:
-                if answer.status not in REDIRECTS:
-                    if answer.status >= 400 and (refused := refusal(answer, is_first)) is not None:
-                        raise refused
-                    _check(answer, first, target, bool(credentials))
+                if answer.status not in REDIRECTS or content is not None:
+                    if answer.status not in good:
+                        refused = refusal(answer, is_first) if answer.status >= 400 else None
+                        raise refused or _unexpected(answer, first, target, bool(credentials))
                     yield answer
                     return
                 target = _redirected(target, answer.headers.get("Location", ""), first)
@@ -123,14 +138,13 @@ def _redirected(target: SplitResult, location: str, first: SplitResult) -> Split
     return parts
 
 
-def _check(answer: urllib3.BaseHTTPResponse, first: SplitResult, target: SplitResult, credentials: bool) -> None:
-    """Raise StageError unless the server answers with the file."""
-    if answer.status in (200, 206):
-        return
+def _unexpected(
+    answer: urllib3.BaseHTTPResponse, first: SplitResult, target: SplitResult, credentials: bool
+) -> StageError:
     who = (
         first.netloc if _origin(first) == _origin(target) else f"{target.hostname}, to which {first.netloc} redirects,"
     )
-    raise answered(who, answer.status, first.path, credentials)
+    return answered(who, answer.status, first.path, credentials)
 
 
 def answered(who: str, status: int, what: str, credentials: bool) -> StageError:
@@ -214,10 +228,9 @@ def _proxy(target: SplitResult) -> str:
 
 @cache
 def _pool(proxy: str, bundle: str) -> urllib3.PoolManager:
-    timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
     tls = ssl.create_default_context(cafile=certifi.where())
     if bundle:
         tls.load_verify_locations(cadata=bundle)
     if proxy:
-        return urllib3.ProxyManager(proxy, timeout=timeout, ssl_context=tls, proxy_ssl_context=tls)
-    return urllib3.PoolManager(timeout=timeout, ssl_context=tls)
+        return urllib3.ProxyManager(proxy, ssl_context=tls, proxy_ssl_context=tls)
+    return urllib3.PoolManager(ssl_context=tls)

@@ -160,7 +160,7 @@ def copy(file: SourceFile, target: Path) -> None:
 def _opened(file: SourceFile) -> BufferedReader:
     """Open the file at just that path: where a link is now, there was none before."""
     try:
-        return open(file.path, "rb", opener=_without_links)
+        return open(file.path, "rb", opener=without_links)
     except PermissionError as error:
         raise _invalid(f"uid {os.getuid()} cannot read {file.name}: {error}") from error
     except OSError as error:
@@ -169,7 +169,8 @@ def _opened(file: SourceFile) -> BufferedReader:
         raise
 
 
-def _without_links(path: str, _: int) -> int:
+def without_links(path: str, _: int) -> int:
+    """Open a regular file at just that path, for ``open``; raises OSError where a link is, or anything else."""
     *folders, name = Path(path).parts
     folder = os.open(folders[0], _FOLDER)
     try:

@@ -1,7 +1,8 @@
-"""``oci://REGISTRY/REPOSITORY:TAG``: an artifact of a registry, as ORAS and similar programs push files.
+"""``oci://REGISTRY/REPOSITORY:TAG``: an artifact of a registry, as ORAS and similar programs push files, or an image.
 
-Each layer is a file, named by its title, or a folder in a tar archive. The library oras is not used: it does not
-compare what it downloads with its digest, and sends the account wherever the registry says, over plain HTTP too.
+Each layer of an artifact is a file, named by its title, or a folder in a tar archive. The library oras is not used: it
+does not compare what it downloads with its digest, and sends the account wherever the registry says, over plain HTTP
+too.
 """
 
 import hashlib
@@ -17,6 +18,7 @@ from triton_converters.claim_store.digest import SourceFile, sha256_of
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.look import LookResult
 from triton_converters.contract.reasons import Reason
+from triton_converters.fetch import image
 from triton_converters.fetch.docker_config import account
 from triton_converters.fetch.folder import MOST_FILES, File, chosen, clash, missing
 from triton_converters.fetch.http_file import download
@@ -24,7 +26,6 @@ from triton_converters.fetch.registry import LARGEST_MANIFEST, MANIFESTS, Reposi
 from triton_converters.fetch.remote import ARCHIVES, FILES, Fetched, Remote, check_named, wanted
 from triton_converters.fetch.tar_folder import unpack
 
-TITLE = "org.opencontainers.image.title"
 UNPACK = "io.deis.oras.content.unpack"
 """The annotation by which ORAS tells an archive that it made of a folder from a file that is an archive."""
 ARCHIVE = "application/vnd.oci.image.layer.v1.tar+gzip"
@@ -48,6 +49,13 @@ def fetch(remote: Remote, place: Path) -> Fetched:
     artifact = f"{repository.host}/{repository.name}"
     manifest, version = _manifest(repository, remote.request.version or reference, artifact)
     what = f"{artifact} at {version}"
+    if (found := image.of(repository, manifest, what)) is not None:
+        missing(place, version, (), what)
+        include = remote.request.include
+        unpacked = image.fetch(repository, found, place / FILES, {image.MODELS: ""}, include)
+        names = {each for each in unpacked if wanted(each, include)}
+        check_named(names, remote.request)
+        return Fetched(version, single=False, files=frozenset(names))
     layers = _read(manifest, what)
     files, folders = ([each for each in layers if each.is_folder is kind] for kind in (False, True))
     # What an archive holds is known once it is here, so with one all is taken.
@@ -91,26 +99,20 @@ def _located(remote: Remote) -> tuple[Repository, str]:
 def _manifest(repository: Repository, reference: str, what: str) -> tuple[bytes, str]:
     """Return a manifest and its digest, which is the one that was asked for if the reference is a digest."""
     manifest = repository.manifest(reference)
-    version = f"sha256:{hashlib.sha256(manifest).hexdigest()}"
-    if _DIGEST.fullmatch(reference) and reference != version:
-        raise _other(f"the manifest of {what}")
-    return manifest, version
+    if _DIGEST.fullmatch(reference):
+        image.check(manifest, reference, f"the manifest of {what}")
+    return manifest, f"sha256:{hashlib.sha256(manifest).hexdigest()}"
 
 
 def _unpacked(archives: Mapping[Path, Layer], names: set[str], place: Path, remote: Remote, what: str) -> set[str]:
     """Unpack the wanted files of folders; return their names with those of the files that are there."""
     for archive, folder in archives.items():
         if sha256_of(SourceFile(folder.name, archive)) != folder.sha256:
-            raise _other(f"{folder.name} of {what}")
+            raise image.another(f"{folder.name} of {what}")
         names |= unpack(archive, place / FILES, folder.name, remote.request.include)
         if len(names) > MOST_FILES:
             raise StageError(Reason.SOURCE_INVALID, f"{what} holds more than {MOST_FILES} files; push fewer")
     return names
-
-
-def _other(what: str) -> StageError:
-    message = f"{what} has not the SHA-256 that the registry tells; type: kubectl triton retry NAME"
-    return StageError(Reason.DIGEST_MISMATCH, message)
 
 
 def _read(manifest: bytes, what: str) -> list[Layer]:
@@ -142,10 +144,15 @@ def _no_artifact(what: str, why: str) -> StageError:
 def _layers(layers: list[dict[str, Any]]) -> Iterator[Layer]:
     for each in layers:
         notes = each.get("annotations") or {}
-        if TITLE not in notes:
-            raise ValueError(f"a layer without the annotation {TITLE}")
+        if image.TITLE not in notes:
+            raise ValueError(f"a layer without the annotation {image.TITLE}")
         digest = _DIGEST.fullmatch(each["digest"])
         if digest is None:
             raise ValueError("a layer without a SHA-256")
         is_folder = notes[UNPACK] == "true" if UNPACK in notes else each.get("mediaType") == ARCHIVE
-        yield Layer(notes[TITLE].removesuffix("/") if is_folder else notes[TITLE], each["size"], digest[1], is_folder)
+        yield Layer(
+            notes[image.TITLE].removesuffix("/") if is_folder else notes[image.TITLE],
+            each["size"],
+            digest[1],
+            is_folder,
+        )

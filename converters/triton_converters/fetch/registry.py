@@ -1,13 +1,13 @@
 """A repository of a registry: its manifests, and the header that opens its blobs.
 
-It speaks the pulling part of the OCI distribution specification, with basic authentication or with the tokens that a
+It speaks the OCI distribution specification, with basic authentication or with the tokens that a
 registry's own token server gives for a name and password, or for nothing.
 """
 
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -16,11 +16,13 @@ from urllib3 import BaseHTTPResponse
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import field
-from triton_converters.fetch.connection import DENIED, Refusal, answered, body, opened
+from triton_converters.fetch.connection import DENIED, READ, Refusal, Sent, answered, body, opened
 from triton_converters.fetch.patience import patiently
 
 MANIFESTS = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
 """The media types of what names its layers."""
+INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
+"""The media types of what names manifests, one for each platform."""
 DIGEST = "Docker-Content-Digest"
 """The header with a manifest's digest."""
 LARGEST_MANIFEST = 4 * 1024 * 1024
@@ -39,27 +41,39 @@ T = TypeVar("T")
 
 
 class Repository:
-    """A repository; ``account`` is the Authorization header of a name and password, or empty."""
+    """A repository; ``account`` is the Authorization header of a name and password, or empty.
 
-    def __init__(self, host: str, name: str, account: str) -> None:
+    ``actions``: what a token has to allow.
+    """
+
+    def __init__(self, host: str, name: str, account: str, actions: str = "pull") -> None:
         self.host, self.name = host, name
-        self._account = account
+        self.base = f"https://{host}/v2/{name}"
+        self._account, self._actions = account, actions
         self._logins: Mapping[str, Mapping[str, str]] = {}
         self._token, self._expires = "", 0.0
 
     def manifest(self, reference: str) -> bytes:
         """Return the manifest of a tag or a digest, unread. Raises StageError."""
         return patiently(
-            lambda: self._ask("GET", reference, lambda answer: body(answer, LARGEST_MANIFEST + 1, self.host))
+            lambda: self._manifest("GET", reference, lambda answer: body(answer, LARGEST_MANIFEST + 1, self.host))
         )
 
     def digest(self, reference: str) -> str:
         """Return the digest that the registry tells of a manifest, unchecked; it may be empty. Raises StageError."""
-        return patiently(lambda: self._ask("HEAD", reference, lambda answer: answer.headers.get(DIGEST, "")))
+        return patiently(lambda: self._manifest("HEAD", reference, lambda answer: answer.headers.get(DIGEST, "")))
+
+    def document(self, digest: str) -> bytes:
+        """Return a small blob, unread. Raises StageError."""
+
+        def read(answer: BaseHTTPResponse) -> bytes:
+            return body(answer, LARGEST_MANIFEST + 1, self.host)
+
+        return patiently(lambda: self.ask("GET", self.blob(digest), read, self._refusal(digest), {}))
 
     def blob(self, digest: str) -> str:
         """Return a blob's URL."""
-        return f"https://{self.host}/v2/{self.name}/blobs/{digest}"
+        return f"{self.base}/blobs/{digest}"
 
     def header(self) -> Mapping[str, str]:
         """Return the header that opens the repository, with a token that is still valid. Raises StageError."""
@@ -71,24 +85,22 @@ class Repository:
             self._ask_token()
         return {"Authorization": f"Bearer {self._token}"}
 
-    def _ask(self, method: str, reference: str, read: Callable[[BaseHTTPResponse], T]) -> T:
-        """Return what is read of the answer to a request for a manifest."""
-        url = f"https://{self.host}/v2/{self.name}/manifests/{reference}"
+    def ask(
+        self,
+        method: str,
+        url: str,
+        read: Callable[[BaseHTTPResponse], T],
+        refusal: Refusal,
+        headers: Mapping[str, str],
+        content: Sent | None = None,
+        good: Container[int] = READ,
+    ) -> T:
+        """Return what is read of the good answer to a request, and log in first if the registry asks for it.
 
-        def asked() -> T:
-            accepted = {"Accept": ", ".join(MANIFESTS)}
-            with opened(url, accepted, self.header(), self._refusal(reference), method) as answer:
-                return read(answer)
+        Raises StageError, and what ``refusal`` makes of an answer of the registry's own host.
+        """
 
-        try:
-            return asked()
-        except _ChallengedError:
-            return asked()
-
-    def _refusal(self, reference: str) -> Refusal:
-        """Return what the answers to a request for a manifest mean, if it is more than their status says."""
-
-        def refusal(answer: BaseHTTPResponse, is_first: bool) -> StageError | None:
+        def refused(answer: BaseHTTPResponse, is_first: bool) -> StageError | None:
             # The account would go to the token server that another host names.
             if not is_first:
                 return None
@@ -96,6 +108,26 @@ class Repository:
             if answer.status == 401 and offered and not self._logins:
                 self._logins = offered
                 return _ChallengedError()
+            return refusal(answer, is_first)
+
+        def asked() -> T:
+            with opened(url, headers, self.header(), refused, method, content, good) as answer:
+                return read(answer)
+
+        try:
+            return asked()
+        except _ChallengedError:
+            return asked()
+
+    def _manifest(self, method: str, reference: str, read: Callable[[BaseHTTPResponse], T]) -> T:
+        """Return what is read of the answer to a request for a manifest."""
+        accepted = {"Accept": ", ".join((*MANIFESTS, *INDEXES))}
+        return self.ask(method, f"{self.base}/manifests/{reference}", read, self._refusal(reference), accepted)
+
+    def _refusal(self, reference: str) -> Refusal:
+        """Return what the answers to a request for a manifest mean, if it is more than their status says."""
+
+        def refusal(answer: BaseHTTPResponse, is_first: bool) -> StageError | None:
             if answer.status in DENIED:
                 return answered(self.host, answer.status, f"{self.name}:{reference}", bool(self._account))
             if answer.status == 404:
@@ -109,7 +141,7 @@ class Repository:
         return refusal
 
     def _ask_token(self) -> None:
-        """Ask the token server that the registry names: for this repository, and only to read it."""
+        """Ask the token server that the registry names: for this repository, and no more than is done there."""
         offered = self._logins.get("bearer", {})
         realm = offered.get("realm", "")
         try:
@@ -120,7 +152,7 @@ class Repository:
         if not safe:
             raise self._invalid("names no token server with a plain https URL")
         query = {"service": offered["service"]} if "service" in offered else {}
-        query["scope"] = f"repository:{self.name}:pull"
+        query["scope"] = f"repository:{self.name}:{self._actions}"
         url = f"{realm}{'&' if parts.query else '?'}{urlencode(query)}"
         account = {"Authorization": self._account} if self._account else {}
         with opened(url, {"Accept": "application/json"}, account, self._token_refusal) as asked:

@@ -21,6 +21,7 @@ from triton_converters.contract.results import ProfileResult
 from triton_converters.contract.saturation import latency_bounds
 from triton_operator.api.duration import amount
 from triton_operator.api.performance import ConcurrencyRange, MeasurementOptions, OfflineSweep, OnlineSweep
+from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.candidate import Candidate
 from triton_operator.context import Context
@@ -47,7 +48,7 @@ def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[Profile
         max_batch_size=attempt.candidate.max_batch_size(spec),
         format=attempt.candidate.format,
         precision=attempt.candidate.precision,
-        tolerance=tolerance(context, attempt.candidate.precision),
+        tolerance=tolerance(spec, attempt.candidate.precision),
         keep_outputs=spec.metrics is not None,
         load=sweep_load(context, LOOPBACK),
         offline=offline_sweep(context, attempt.candidate),
@@ -158,9 +159,9 @@ def _accepted_sizes(context: Context, candidate: Candidate, sizes: Sequence[int]
     return tuple(size for size in sizes if size <= maximum or maximum == 0)
 
 
-def tolerance(context: Context, precision: str) -> Tolerance:
+def tolerance(spec: TritonDeploymentSpec, precision: str) -> Tolerance:
     """Return by how much served outputs may differ from the framework's, by the spec or else by default."""
-    for each in context.spec.conversion.tolerances:
+    for each in spec.conversion.tolerances:
         if each.precision == precision:
             share = None if each.integers.share is None else float(each.integers.share)
             return Tolerance(float(each.absolute), float(each.relative), IntegerTolerance(each.integers.steps, share))

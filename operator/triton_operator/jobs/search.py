@@ -69,7 +69,7 @@ def search_work(
         model_name=spec.served_name,
         max_batch_size=spec.max_batch_size,
         precision=candidate.precision,
-        tolerance=tolerance(context, candidate.precision),
+        tolerance=tolerance(context.spec, candidate.precision),
         scenario=spec.selection.scenario.lower(),
         load=load(context, LOOPBACK),
         sweep=sweep,

@@ -1,7 +1,7 @@
 """The Jobs that read or download spec.source, spec.weights and spec.dataset."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from triton_operator.api.source import Source
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.context import Context
 from triton_operator.observed.following import Following, FoundVersion
+from triton_operator.observed.record import Record
 from triton_operator.resources.volumes import claim_volume, secret_volume
 from triton_operator.resources.work import Download, Plain, Work
 
@@ -159,13 +160,23 @@ def data_digest(context: Context) -> str:
 
 
 def _digest(context: Context, files: Source | None) -> str:
-    result = recorded_source(context, _work(context, files)) if files is not None else None
+    owner = context.triton_deployment
+    result = recorded_files(context.observed.records, files, owner.uid) if files is not None else None
     return result.digest if result is not None else ""
 
 
 def recorded_source(context: Context, work: SourceWork) -> SourceResult | None:
     """Return the recorded result of the Job; None: there is none yet."""
-    record = context.observed.records.get(record_name(work.stage, work.key))
+    return _recorded(context.observed.records, work.key)
+
+
+def recorded_files(records: Mapping[str, Record], files: Source, uid: str) -> SourceResult | None:
+    """Return what a Job published of weights or data; None: nothing yet. ``uid``: the object's."""
+    return _recorded(records, _key(files, _request(files), uid))
+
+
+def _recorded(records: Mapping[str, Record], key: str) -> SourceResult | None:
+    record = records.get(record_name("source", key))
     result = record.outcome.result if record is not None else None
     return result if isinstance(result, SourceResult) else None
 
@@ -177,7 +188,7 @@ def _work(context: Context, source: Source, **fields: Any) -> SourceWork:
     answer is found in what is published.
     """
     request = _request(source, **fields)
-    key = names.result_key("source", request, *_others(context, source), without=MESSAGES)
+    key = _key(source, request, context.triton_deployment.uid)
     request = replace(request, key=key, files_key=_files_key(context, source, request))
     shape: Plain | Download
     if (published := _published(context, request)) is not None:
@@ -211,7 +222,8 @@ def _request(source: Source, **fields: Any) -> SourceRequest:
 
 def _files_key(context: Context, source: Source, request: SourceRequest) -> str:
     """Return ``SourceRequest.files_key``."""
-    return names.result_key("source", request, *_others(context, source), *_named(request), without=QUESTIONS)
+    others = _others(source, context.triton_deployment.uid)
+    return names.result_key("source", request, *others, *_named(request), without=QUESTIONS)
 
 
 def _named(request: SourceRequest) -> list[str]:
@@ -219,9 +231,13 @@ def _named(request: SourceRequest) -> list[str]:
     return sorted({*request.files}) if request.paths else []
 
 
-def _others(context: Context, source: Source) -> tuple[str, str]:
+def _key(source: Source, request: SourceRequest, uid: str) -> str:
+    return names.result_key("source", request, *_others(source, uid), without=MESSAGES)
+
+
+def _others(source: Source, uid: str) -> tuple[str, str]:
     """Return what the keys cover besides the request."""
-    return source.version, context.triton_deployment.uid
+    return source.version, uid
 
 
 def download(source: Source) -> Download:

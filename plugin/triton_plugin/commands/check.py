@@ -15,26 +15,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import certifi
 import yaml
 
-from triton_local.boxed import Box
+from triton_converters.contract.publishing import is_loop, target
+from triton_local.alone import PodError
 from triton_local.fields import lacking, on_one_machine
 from triton_local.gpus import gpus
 from triton_local.images import Images
-from triton_local.install import CONVERTER, ENVIRONMENT, SERVER, TENSORFLOW, TREES, Installation, share
-from triton_local.interpreter import InstallError, Python, python
-from triton_local.plain import Plain
+from triton_local.install import ENVIRONMENT, share
+from triton_local.interpreter import InstallError, Python
+from triton_local.publishing import Place, Publishing, Signing, publish
 from triton_local.runtime import Image, Runtime
 from triton_local.session import OBJECTS, Given, Session, SessionError, ours_alone, session
 from triton_local.versions import versioned
 from triton_operator import names
-from triton_operator.settings import Settings, SettingsError
+from triton_operator.jobs.attestation import NotPassedError, Passed
 from triton_plugin.command_line import OBJECT_ENDINGS
 from triton_plugin.commands.arguments import model_folder, moment, object_options
+from triton_plugin.commands.machine import CACHE, installation, interpreter, runtime
+from triton_plugin.commands.machine import settings as settings_of
 from triton_plugin.commands.report import document
 from triton_plugin.drafting.first_object import misspelled, notices, object_name, undemanded
 from triton_plugin.drafting.push.files import Files, collect, digest
+from triton_plugin.drafting.push.outputs import claim_name, reference_key
 from triton_plugin.drafting.run import CLAIM, PATH, complete_yaml
 from triton_plugin.drafting.validation.files import faults_in_words
 from triton_plugin.drafting.validation.validate import Loader, deployments
@@ -49,24 +52,22 @@ from triton_plugin.telling.request import first_request
 from triton_plugin.telling.watch import Reads, watch
 from triton_plugin.terminal import console, say
 
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "triton-operator"
 REPORT, OBJECT = "report.html", "object.yaml"
-OF_DOWNLOADS = {
-    "HTTPS_PROXY": "SOURCES_PROXY",
-    "NO_PROXY": "SOURCES_NO_PROXY",
-    "HF_ENDPOINT": "SOURCES_HUB",
-    "PIP_INDEX_URL": "SOURCES_PACKAGE_INDEX",
-}
-"""What an installation is told of the way to servers, by the variable that tells this machine's programs."""
-AUTHORITIES = "SSL_CERT_FILE"
-"""The variable that names a file with the authorities that this machine trusts."""
-CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 HOST, PORTS = "127.0.0.1", (8000, 8001, 8002)
 """Where --serve answers: the ports that a Service has."""
 LOOK_SECONDS = 1.0
 """How often a command that serves looks whether its engine still works."""
 CONFIG_MAP_KEY = re.compile(r"\.?[-\w][-.\w]{0,251}", re.ASCII)
 """A key that an API server takes (IsConfigMapKey in k8s.io/apimachinery)."""
+
+
+WORDS = {
+    "the Secret of spec.publish.secretRef": "the file config.json of DOCKER_CONFIG, which docker login writes,",
+    "the Secret of spec.publish.signing.secretRef": "the file of --signing-key",
+    "correct the Secret": "correct the key or COSIGN_PASSWORD",
+    "kubectl triton retry NAME": "the same command again",
+}
+"""What a message about an object's Secrets means for the options of this command."""
 
 
 @dataclass(frozen=True)
@@ -131,13 +132,14 @@ def _run(options: argparse.Namespace) -> Exit:
             raise CheckError(f"{folder} lies in the folder of --claim {claim}; name another one by --folder")
     if options.folder is None and beside.is_symlink():
         raise CheckError(f"{beside} is a link, which may have come with the model; name the folder by --folder")
+    publishing = _publishing(options, wanted.body)
     if options.unboxed and options.image:
         raise CheckError("--image needs isolation: without it, programs have this machine's own system; use --python")
     try:
-        interpreter = python(options.python or _own_python())
-        runtime = Plain(str(interpreter.executable)) if options.unboxed else _box(interpreter)
+        own = interpreter(options.python)
+        boxes = runtime(options, own)
         with ours_alone(folder, CACHE / "folders"):
-            return _checked(folder, wanted, interpreter, runtime, options)
+            return _checked(folder, wanted, own, boxes, options, publishing)
     except (SessionError, InstallError) as error:
         raise CheckError(str(error)) from error
 
@@ -153,7 +155,64 @@ def _write(folder: Path, text: str, subject: Subject) -> None:
     say(f"\nThe report is {folder / REPORT}; explain, history and compare read {folder / OBJECTS}")
 
 
-def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtime, options: argparse.Namespace) -> Exit:
+def _publishing(options: argparse.Namespace, body: Mapping[str, Any]) -> Publishing | None:
+    """Return what is to be published; None: nothing is. Raises CheckError, OSError."""
+    # No program that is started from here on gets it.
+    password = os.environ.pop("COSIGN_PASSWORD", "")
+    if not options.publish:
+        if options.signing_key is not None or options.publish_samples:
+            raise CheckError("--signing-key and --publish-samples are of --publish: name there where the image goes")
+        return None
+    source = body["spec"]["source"]
+    try:
+        if is_loop(options.publish, source["uri"], followed="interval" in source):
+            raise CheckError(
+                "the image would become a newer version of spec.source, from which it is made: publish it elsewhere"
+            )
+    except ValueError as error:
+        raise CheckError(f"--publish: {error}") from error
+    key = options.signing_key
+    signing = Signing(key.read_bytes(), password.encode()) if key is not None else None
+    return Publishing(options.publish, signing, options.publish_samples)
+
+
+def _publish(subject: Subject, publishing: Publishing, place: Place, claims: Mapping[str, Path]) -> None:
+    """Push what passed, and say where it is. Raises CheckError, OSError.
+
+    ``claims``: the folders that the user gave.
+    """
+    claim = claim_name(subject)
+    try:
+        passed = Passed(
+            namespace=subject.namespace,
+            name=subject.name,
+            uid=subject.uid,
+            generation=subject.generation,
+            spec=subject.spec,
+            status=subject.status,
+            records=subject.records,
+            reference=reference_key(subject),
+        )
+        request = publishing.request(passed)
+        result = publish(request, claims.get(claim, place.folder / "claims" / claim), publishing.signing, place)
+    except (NotPassedError, PodError) as error:
+        words = str(error)
+        for ours, theirs in WORDS.items():
+            words = words.replace(ours, theirs)
+        raise CheckError(f"nothing was published: {words}") from error
+    host = target(request.uri)
+    by = f"signed by the key sha256:{result.signer}" if result.signer else "not signed: name a key by --signing-key"
+    say(f"\nPublished {host.host}/{host.name}@{result.digest}, tag {result.tag}, {by}")
+
+
+def _checked(
+    folder: Path,
+    wanted: _Wanted,
+    own: Python,
+    boxes: Runtime,
+    options: argparse.Namespace,
+    publishing: Publishing | None,
+) -> Exit:
     """Work on the object until there is an outcome, and show how far it is.
 
     Raises CheckError, SessionError, InstallError, OSError.
@@ -161,18 +220,13 @@ def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtim
     (folder / REPORT).unlink(missing_ok=True)
     body = wanted.body
     name, metadata = _name(body), body["metadata"]
-    installation = Installation(
-        CACHE / "local",
-        interpreter,
-        lambda words: say(words, sys.stderr),
-        has_packages=options.python is not None,
-    )
-    settings = _settings(installation)
+    installed = installation(own, has_packages=options.python is not None)
+    settings = settings_of(installed)
     images = Images(CACHE / "unpacked")
     pinned = {each: _added(images, each, archive) for each, archive in options.image}
     if options.python is not None:
         body["spec"].setdefault("conversion", {}).setdefault("image", ENVIRONMENT)
-        pinned[ENVIRONMENT] = installation.name(ENVIRONMENT)
+        pinned[ENVIRONMENT] = installed.name(ENVIRONMENT)
     found = gpus() if body["spec"].get("gpu") is not None else ()
     claims, secrets = dict(options.claim), dict(options.secret)
     given = Given(claims, wanted.config_maps, secrets, pinned, found, isolates=not options.unboxed)
@@ -193,18 +247,20 @@ def _checked(folder: Path, wanted: _Wanted, interpreter: Python, runtime: Runtim
     annotations = {"annotations": {**(metadata.get("annotations") or {}), **asked}}
 
     def image(name: str) -> Image:
-        return installation.image(name) or images.image(name)
+        return installed.image(name) or images.image(name)
 
     for each in (settings.converter_image, settings.server_image):
         image(each)
     desired = {**body, "spec": spec, "metadata": metadata | annotations}
-    with _reserved(options.serve) as bound, session(folder, desired, given, image, settings, runtime) as work:
+    with _reserved(options.serve) as bound, session(folder, desired, given, image, settings, boxes) as work:
         reads = Reads(work.body, lambda: _log(work), lambda: work.objects.find("ConfigMap", names.results(name)))
         status = watch(reads, console(), time.monotonic, time.sleep, options.timeout)
         work.settle()
         subject = parse(reads.body(), reads.results())
         _write_junit(options.junit, junit(subject, is_late=status == Exit.TIMED_OUT))
         _write(folder, wanted.text, subject)
+        if publishing is not None and status == Exit.OK:
+            _publish(subject, publishing, Place(folder, boxes, image, settings), given.claims)
         if options.serve and status == Exit.OK:
             _serve(work, bound, first_request(subject, options.path if options.path.is_dir() else None))
     return status
@@ -241,60 +297,6 @@ def _serve(work: Session, bound: Sequence[socket.socket], request: str) -> None:
         while True:
             work.body()
             time.sleep(LOOK_SECONDS)
-
-
-def _box(interpreter: Python) -> Box:
-    """Return the runtime that isolates, once it is tried. Raises CheckError."""
-    box = Box(str(interpreter.executable))
-    if refusal := box.refusal():
-        raise CheckError(
-            f"this machine refuses namespaces to its users ({refusal}), so nothing was run. If you trust the model, its"
-            " code and its packages with all that you may read and write here, pass --unboxed"
-        )
-    return box
-
-
-def _own_python() -> str:
-    """The interpreter of this command; of the archive, which has none, the machine's."""
-    return "python3" if getattr(sys, "frozen", False) else sys.executable
-
-
-def _settings(installation: Installation) -> Settings:
-    """Return what an installation on this machine would be set to.
-
-    Most checks download nothing, so a variable that an installation refuses is left out, and said to be.
-    """
-    images = {
-        "CONVERTER_IMAGE": CONVERTER,
-        "CONVERTER_TENSORFLOW_IMAGE": TENSORFLOW,
-        "CONVERTER_TREES_IMAGE": TREES,
-        "SERVER_IMAGE": SERVER,
-    }
-    environment = {name: installation.name(repository) for name, repository in images.items()}
-    environment |= {"ALLOWED_PYTHON_STEPS": "true"}
-    settings = Settings.from_environment(environment)
-    given = {name: os.environ.get(name, "") for name in OF_DOWNLOADS} | {AUTHORITIES: _own_authorities()}
-    for name, ours in (*OF_DOWNLOADS.items(), (AUTHORITIES, "SOURCES_CA_BUNDLE")):
-        try:
-            settings = Settings.from_environment(environment | {ours: given[name]})
-        except SettingsError as error:
-            say(f"Downloads of the check go without {name}: {str(error).replace(ours, name)}", sys.stderr)
-        else:
-            environment[ours] = given[name]
-    return replace(settings, machine=os.uname().nodename)
-
-
-def _own_authorities() -> str:
-    """Return the certificates of the file that SSL_CERT_FILE names, but those that downloads trust anyway.
-
-    Most such files are the system's, with all of these, which are too many for a variable.
-    """
-    try:
-        own = CERTIFICATE.findall(Path(os.environ.get(AUTHORITIES, "")).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return ""
-    usual = set(CERTIFICATE.findall(Path(certifi.where()).read_text(encoding="utf-8")))
-    return "\n".join(each for each in own if each not in usual)
 
 
 def _log(work: Session) -> JobLog:

@@ -55,6 +55,8 @@ class Subject:
     """Keys of the revisions whose files on the claim are damaged."""
     version: str = ""
     """The resourceVersion that was read."""
+    uid: str = ""
+    """The uid of the object; empty for a file that lacks it."""
     options: tuple[str, ...] = ()
     """The options of kubectl that name its cluster; empty for the one of a saved file, which nobody knows."""
     server: str = ""
@@ -216,6 +218,7 @@ def parse(deployment: Mapping[str, Any], results: Mapping[str, Any] | None, opti
             name=name,
             generation=metadata.get("generation", 0),
             version=metadata.get("resourceVersion", ""),
+            uid=metadata.get("uid", ""),
             options=tuple(options),
             spec=status.resolved.applied_to(spec) if status.resolved else spec,
             status=status,

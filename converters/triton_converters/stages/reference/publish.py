@@ -5,6 +5,7 @@ from pathlib import Path
 
 from triton_converters.claim_store.dump import SIZES, Arrays, Batch, write_batch
 from triton_converters.claim_store.replay import publish_result
+from triton_converters.claim_store.samples import digest
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ModelCode, ReferenceRequest
 from triton_converters.contract.failure import StageError
@@ -50,7 +51,8 @@ def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
             warnings += (f"the samples reach {dump.leaves.reached} of {dump.leaves.total} leaves of the trees",)
         seconds = documents.amount(dump.seconds)
         gpu = documents.plain(dump.gpu, documents.GPU_CHARACTERS)
-        return ReferenceResult(signature, samples, batches, seconds, warnings, dump.rehearsed, gpu)
+        found = digest(directory)
+        return ReferenceResult(signature, samples, batches, seconds, warnings, dump.rehearsed, gpu, found)
 
     return publish_result(layout.reference_directory(request.key), STAGE, request.key, ReferenceResult, fill)
 

@@ -43,12 +43,7 @@ def places(subject: Subject, root: Path) -> dict[str, Path]:
     ``root``: the operator's own directory. Of candidates, those that passed have some, if the spec has metrics. Raises
     PushError if no reference is recorded.
     """
-    profiles = {record_name("profile", each.profile_key) for each in subject.status.candidates}
-    # After an edit and its undoing, the newest reference is not the one of these candidates.
-    served = next((state.records for state in subject.history.states if state.profile in profiles), None)
-    prefix = record_name(REFERENCE, "")
-    keys = [each.removeprefix(prefix) for each in served or subject.records if each.startswith(prefix)]
-    key = max(keys, key=partial(subject.finished_at, REFERENCE), default="")
+    key = reference_key(subject)
     if not _KEY.fullmatch(key):
         raise PushError(
             f"no outputs of {subject.name} are recorded yet; try again once it has candidates that are converted"
@@ -58,6 +53,16 @@ def places(subject: Subject, root: Path) -> dict[str, Path]:
         for each in subject.status.candidates
         if _has_outputs(subject, each)
     }
+
+
+def reference_key(subject: Subject) -> str:
+    """Return the key of the reference of the object's candidates; empty: none is recorded."""
+    profiles = {record_name("profile", each.profile_key) for each in subject.status.candidates}
+    # After an edit and its undoing, the newest reference is not the one of these candidates.
+    served = next((state.records for state in subject.history.states if state.profile in profiles), None)
+    prefix = record_name(REFERENCE, "")
+    keys = [each.removeprefix(prefix) for each in served or subject.records if each.startswith(prefix)]
+    return max(keys, key=partial(subject.finished_at, REFERENCE), default="")
 
 
 def _has_outputs(subject: Subject, candidate: CandidateStatus) -> bool:
