@@ -80,9 +80,9 @@ class Night:
     hours: float
     """Until the last object served."""
     jobs: Counter[str]
-    """By stage."""
+    """How many Jobs ran, by stage."""
     writes: int
-    """Of the operator, to the API server."""
+    """How many times the operator wrote to the API server."""
 
 
 class Objects:

@@ -48,7 +48,7 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
         OBJECT,
     ),
     "triton_operator_outdated_since_seconds": (
-        "Time (Unix) since which looks have found other versions of a followed source than the one that serves.",
+        "Time (Unix) since which looks have found other versions of a followed source than the version that serves.",
         OBJECT,
     ),
     "triton_operator_last_look_seconds": (
