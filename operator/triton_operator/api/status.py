@@ -103,8 +103,8 @@ class SourceStatus(StatusType):
     last_checked_at: str = ""
     """When a look last found a version, as an RFC 3339 time in UTC."""
     outdated_since: str = ""
-    """Since when looks have found other versions than the version that serves, as an RFC 3339 time in UTC; empty while they
-    find that one."""
+    """Since when looks have found other versions than the version that serves, as an RFC 3339 time in UTC; empty while
+    they find that one."""
 
 
 class TensorStatus(StatusType):
