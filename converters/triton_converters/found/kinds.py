@@ -149,6 +149,12 @@ class FileKind(Enum):
         signs.begins(b"binf"),
         "load it with the XGBoost that saved it, and save it as JSON: model.save_model('model.json')",
     )
+    TREE_DUMP = Described(
+        "a dump of trees, from which no library predicts",
+        signs.is_tree_dump,
+        "save the model itself: XGBoost's as JSON (model.save_model('model.json')) and LightGBM's as text"
+        " (model.booster_.save_model('model.txt'))",
+    )
     OPENVINO = Described(
         "an OpenVINO IR",
         lambda content: signs.NET.match(content.text) is not None,

@@ -108,6 +108,11 @@ def is_xgboost(content: Content) -> bool:
     return head.startswith(b"{") and b"learner" in head
 
 
+def is_tree_dump(content: Content) -> bool:
+    """Whether a text is what dump_model of XGBoost (text or JSON) or LightGBM (JSON) wrote."""
+    return bool(re.match(r'booster\[0\]:|\[\s*\{\s*"nodeid"|\{\s*"name": "tree",', content.text))
+
+
 def is_frozen_graph(content: Content) -> bool:
     """Whether a file is TensorFlow's GraphDef: its first field is a node (1), with a name (1) and an operator (2)."""
     return content.fields.are({1, 2, 3, 4, 5}, needed={1}) and _is_node(content)
