@@ -50,7 +50,7 @@ def runtime(options: argparse.Namespace, own: Python) -> Runtime:
     return box
 
 
-def interpreter(program: str | None = None) -> Python:
+def interpreter(program: str | None) -> Python:
     """Return the interpreter of a program, by default of this command; of the archive, which has none, the machine's.
 
     Raises InstallError.

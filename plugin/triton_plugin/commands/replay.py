@@ -29,9 +29,9 @@ def run(options: argparse.Namespace) -> Exit:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
     folder = Path(tempfile.mkdtemp(prefix="triton-replay-"))
     try:
-        own = interpreter()
+        own = interpreter(options.python)
         boxes = runtime(options, own)
-        installed = installation(own)
+        installed = installation(own, has_packages=options.python is not None)
         place = Place(folder, boxes, _image(installed.image), settings(installed))
         result, predicate = replay(request, key, place)
     except (InstallError, PodError) as error:
