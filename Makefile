@@ -15,7 +15,7 @@ export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/converters:$(CURDIR)/plugin:$(
 LOCK_IMAGE := uv pip compile -q --python-version 3.13 --python-platform x86_64-manylinux_2_40 --generate-hashes --no-header
 
 # What MLflow's server runs without: 600 MB.
-MLFLOW_LEAVES_OUT := contourpy cycler docker fonttools gunicorn joblib kiwisolver matplotlib narwhals pillow prettytable pyarrow pyparsing scikit-learn scipy \
+MLFLOW_LEAVES_OUT := contourpy cycler docker fonttools gunicorn joblib kiwisolver matplotlib narwhals pillow prettytable pyarrow pyparsing scikit-learn \
   skops threadpoolctl wcwidth
 
 .PHONY: help venv lock
@@ -191,7 +191,7 @@ test: venv ## Run all tests, including their set-up, and print how long each sui
 test-lint: lint
 
 test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
-	pytest $(BY_MODULE) -m "not (apiserver or chaos or chromium or cluster or conformance or e2e or examples or gpu or images or integrations or nodes or observe or release or tensorflow or torch)" tests
+	pytest $(BY_MODULE) -m "not (apiserver or chaos or chromium or cluster or conformance or e2e or examples or gpu or images or integrations or nodes or observe or release or tensorflow or thorough or torch)" tests
 
 .PHONY: test-walk
 test-walk: venv ## Walk at random through edits, faults and time, on all cores, for STEPS steps, by default a million: a night
@@ -266,7 +266,7 @@ test-nodes: venv ## Lose nodes of a development cluster of three, and print what
 .PHONY: test-integrations
 test-integrations: venv ## Test with the real Kueue, Traefik and KEDA, on the development cluster, and MLflow: minutes; not part of `make test`
 	python3 -m hack.devcluster binaries kueue traefik
-	pytest -m integrations tests/integrations tests/converters/test_mlflow_server.py
+	pytest -m integrations tests/integrations tests/converters/test_mlflow_server.py tests/converters/test_example_fraud.py
 
 .PHONY: test-examples
 test-examples: venv ## Run the examples with one candidate each on the cluster: minutes each; not part of `make test`

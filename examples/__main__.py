@@ -8,12 +8,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from examples import diagnosis, pipeline, verdict
+from examples import champion, diagnosis, pipeline, verdict
 from examples.example import Example, apply, build, drift, find, read, remove, train, variant
 from examples.line import heading, line
-from examples.pipeline import PIPELINES, Pipeline, Trust, trusted
+from examples.pipeline import PIPELINES, Pipeline
 from examples.recording import record
 from examples.reduced import reductions
+from examples.trust import Trust, trusted
 from examples.waiting import ExampleError, Watcher
 from hack.deploy.command import CommandError, TargetCluster
 from hack.deploy.environment import set_up
@@ -39,7 +40,7 @@ def main() -> int:
         names = options.names or [*(each.namespace for each in find()), *PIPELINES]
         chosen = [PIPELINES.get(name) or (variant(name) if "/" in name else read(name)) for name in names]
         with trusted() as trust:
-            values = trust.values if any(isinstance(each, Pipeline) for each in chosen) else None
+            values = trust.values if any(map(needs_servers, chosen)) else None
             cluster = set_up(more=values)
             try:
                 lines, failed = run_all(cluster, chosen, console, trust, options)
@@ -57,6 +58,11 @@ def main() -> int:
     return 1 if failed else 0
 
 
+def needs_servers(each: Example | Pipeline) -> bool:
+    """Whether the operator has to reach servers of ours for an example."""
+    return isinstance(each, Pipeline) or each.namespace == champion.NAME
+
+
 def run_all(
     cluster: TargetCluster,
     chosen: Sequence[Example | Pipeline],
@@ -71,6 +77,8 @@ def run_all(
         try:
             if isinstance(each, Pipeline):
                 lines.append(pipeline.run(cluster, each, console, trust, options.record))
+            elif each.namespace == champion.NAME:
+                lines.append(champion.run(cluster, each, console, trust, options.record))
             else:
                 lines.append(run(cluster, each, console, options.record))
         except (CommandError, ExampleError) as error:

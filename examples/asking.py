@@ -49,7 +49,7 @@ def pictures(url: str, folder: Path) -> list[Answer]:
 
     Raises tritonclient.utils.InferenceServerException where the server does not answer.
     """
-    _, inputs, labels = next(dataloader(folder).get_dataloader_fn(2)())
+    _, inputs, labels = next(user_file(folder, "dataloader").get_dataloader_fn(2)())
     png, other = inputs["FILE"][:, 0]
     files = (("a PNG", png), ("a JPEG", as_jpeg(other)))
     return [
@@ -71,9 +71,9 @@ def as_jpeg(file: bytes) -> bytes:
     return written.getvalue()
 
 
-def dataloader(folder: Path) -> ModuleType:
-    """Return the module ``dataloader.py`` of a folder."""
-    specification = importlib.util.spec_from_file_location("dataloader", folder / "dataloader.py")
+def user_file(folder: Path, name: str) -> ModuleType:
+    """Return the module of a folder that has this name."""
+    specification = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)

@@ -8,8 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,10 @@ from examples.asking import Answer
 from examples.example import Example, remove
 from examples.line import line
 from examples.recording import record
+from examples.trust import Trust
 from examples.waiting import ExampleError, Watcher
 from hack.deploy.command import ROOT, CommandError, TargetCluster, executable
 from hack.deploy.images import load
-from tests.converters.https_server import make_authority
 from tests.e2e import plugin, requiring, wheels, workbench
 from tests.e2e.kubectl import Kubectl, KubectlError
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -71,23 +70,6 @@ PIPELINES = {
         Pipeline("text-to-label", SAMPLES / "texts", asking.texts),
     )
 }
-
-
-@dataclass(frozen=True)
-class Trust:
-    """The certificate of the indexes, and what the installation needs to believe them."""
-
-    certificate: Path
-    values: Mapping[str, object]
-    """Values of the chart."""
-
-
-@contextmanager
-def trusted() -> Iterator[Trust]:
-    """Make an authority for as long as the block runs."""
-    with tempfile.TemporaryDirectory() as name:
-        authority, certificate = make_authority(Path(name), "DNS:index")
-        yield Trust(certificate, {"sources": {"caBundle": authority.read_text(encoding="utf-8")}})
 
 
 def run(cluster: TargetCluster, pipeline: Pipeline, console: Console, trust: Trust, records: Path | None = None) -> str:

@@ -45,9 +45,13 @@ class Watcher:
         return time.monotonic() - start
 
     def ready(self) -> TritonDeploymentStatus:
-        """Wait until the object is ready for its generation, and return its status.
+        """Wait until the object is ready for its generation, and return its status. Raises as ``until``."""
+        return self.until("ready", is_ready)
 
-        Raises ExampleError if it stays stalled or is not ready in time.
+    def until(self, what: str, is_it: Callable[[TritonDeploymentStatus, int], bool]) -> TritonDeploymentStatus:
+        """Wait until the object is ``what``, and return its status. ``is_it`` tells by the status and the generation.
+
+        Raises ExampleError if the object stays stalled or is not that in time.
         """
         start, name = time.monotonic(), self.example.name
         with Display(self.console) as display:
@@ -56,12 +60,12 @@ class Watcher:
                 status = status_of(resource)
                 elapsed = time.monotonic() - start
                 display.show(status, elapsed)
-                if is_ready(status, resource["metadata"]["generation"]):
+                if is_it(status, resource["metadata"]["generation"]):
                     return status
                 if stalled_seconds(status, datetime.now(UTC)) > STALL_SECONDS:
                     raise ExampleError(f"TritonDeployment {name} has been stalled for more than {STALL_SECONDS} s")
                 if elapsed > READY_SECONDS:
-                    raise ExampleError(f"TritonDeployment {name} was not ready within {READY_SECONDS} s")
+                    raise ExampleError(f"TritonDeployment {name} was not {what} within {READY_SECONDS} s")
                 time.sleep(POLL_SECONDS)
 
     def resource(self) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def run(
 
 def storage(claims: Mapping[str, Path], secret: Callable[[str], Path] | None = None) -> Storage:
     """Return where the volumes of a pod lie that has no ConfigMap. ``secret``: None: it has no Secret either."""
-    maps: dict[str, Mapping[str, str]] = {}
+    maps: dict[str, Mapping[str, bytes]] = {}
     none: dict[str, Path] = {}
     return Storage(claims.__getitem__, maps.__getitem__, secret or none.__getitem__)
 

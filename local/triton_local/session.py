@@ -43,7 +43,8 @@ class Given:
 
     claims: dict[str, Path] = field(default_factory=dict)
     """A folder for each PersistentVolumeClaim that exists already."""
-    config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    config_maps: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
+    """The content by key of each ConfigMap."""
     secrets: Mapping[str, Path] = field(default_factory=dict)
     """A folder for each Secret, with a file for each key."""
     images: Mapping[str, str] = field(default_factory=dict)
@@ -177,12 +178,12 @@ def _claims(own: Path, given: Mapping[str, Path]) -> Callable[[str], Path]:
     return claim
 
 
-def _config_maps(objects: Objects, given: Given) -> Callable[[str], Mapping[str, str]]:
-    def config_map(name: str) -> Mapping[str, str]:
+def _config_maps(objects: Objects, given: Given) -> Callable[[str], Mapping[str, bytes]]:
+    def config_map(name: str) -> Mapping[str, bytes]:
         own = objects.find("ConfigMap", name)
         if own is None and name not in given.config_maps:
             raise LookupError(f'configmap "{name}" not found')
-        return dict(own["data"]) if own is not None else given.config_maps[name]
+        return given.config_maps[name] if own is None else {key: text.encode() for key, text in own["data"].items()}
 
     return config_map
 

@@ -19,7 +19,7 @@ class Storage:
 
     claim: Callable[[str], Path]
     """The folder of a PersistentVolumeClaim."""
-    config_map: Callable[[str], Mapping[str, str]]
+    config_map: Callable[[str], Mapping[str, bytes]]
     """The data of a ConfigMap."""
     secret: Callable[[str], Path]
     """The folder with the files of a Secret."""
@@ -113,7 +113,7 @@ def _is_read_only(volume: Body) -> bool:
     return "configMap" in volume or "secret" in volume or volume.get("persistentVolumeClaim", {}).get("readOnly", False)
 
 
-def _write(place: Path, data: Mapping[str, str], items: list[Body]) -> None:
+def _write(place: Path, data: Mapping[str, bytes], items: list[Body]) -> None:
     """Write the keys of a ConfigMap, or those that the volume names, as files."""
     for key, path in {each["key"]: each["path"] for each in items}.items() or {key: key for key in data}.items():
         if key not in data:
@@ -121,4 +121,4 @@ def _write(place: Path, data: Mapping[str, str], items: list[Body]) -> None:
         if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
             raise LookupError(f"{path} leads out of the ConfigMap")
         (place / path).parent.mkdir(parents=True, exist_ok=True)
-        (place / path).write_text(data[key], encoding="utf-8")
+        (place / path).write_bytes(data[key])

@@ -117,7 +117,13 @@ def _init(parser: Parser) -> None:
         type=Path,
         dest="other",
         metavar="FILE|-",
-        help="file with a KServe InferenceService, or standard input",
+        help="file with KServe's InferenceServices, or standard input",
+    )
+    parser.add_argument(
+        "--listing",
+        type=Path,
+        metavar="FILE|FOLDER",
+        help="of --from: the URIs of the sources' files, one a line; or a folder with the files of its one source",
     )
     _model(parser)
     parser.add_argument("--source", default="", metavar="URI", help="where the cluster finds the folder's files")

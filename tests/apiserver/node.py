@@ -28,6 +28,8 @@ class Node:
         self._jobs = dynamic.resources.get(api_version="batch/v1", kind="Job")
         self._pods = dynamic.resources.get(api_version="v1", kind="Pod")
         self._deployments = dynamic.resources.get(api_version="apps/v1", kind="Deployment")
+        self.script = GOOD
+        """How all Jobs fare."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.ended: list[str] = []
@@ -81,7 +83,7 @@ class Node:
         terminated = {
             "exitCode": 0,
             "reason": "Completed",
-            "message": message(stage, candidate, STAGES[stage].request.from_json(request), GOOD),
+            "message": message(stage, candidate, STAGES[stage].request.from_json(request), self.script),
             "startedAt": now,
             "finishedAt": now,
         }

@@ -126,11 +126,12 @@ class Here:
             place.chmod(0o777)
             for key, value in values.items():
                 (place / key).write_text(value, encoding="utf-8")
+        contents = {name: {key: text.encode() for key, text in values.items()} for name, values in data.items()}
         self._node = Node(
             "here",
             folder / "pods",
             runtime,
-            Storage(self._claim, dict(data).__getitem__, self._secret),
+            Storage(self._claim, contents.__getitem__, self._secret),
             image,
             dict,
         )

@@ -105,8 +105,8 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in ({"Content-Length": str(len(body))} | headers | has.headers).items():
             if value:
                 self.send_header(name, value)
+        self.send_header("Connection", "close")
         self.end_headers()
-        self.close_connection = True
         if self.command == "HEAD":
             return
         sent = body[: has.breaks.pop(0)] if has.breaks and body else body

@@ -105,12 +105,12 @@ class Real:
     process: int
     """The server's process group."""
 
-    def run(self, program: str, *arguments: str, input: bytes = b"") -> str:
-        """Run a Python program that uses MLflow's library, as the account; return what it prints last."""
+    def run(self, *arguments: str, input: bytes = b"") -> str:
+        """Run Python with MLflow's library, as the account; return what it prints last. ``arguments``: Python's own."""
         names = {"URI": f"https://{self.host}", "USERNAME": USER, "PASSWORD": PASSWORD}
         variables = {f"MLFLOW_TRACKING_{name}": value for name, value in names.items()}
         variables |= {"MLFLOW_TRACKING_SERVER_CERT_PATH": str(self.authority), "HOME": str(self.folder)}
-        command = [str(self.environment / "bin/python"), "-c", program, *arguments]
+        command = [str(self.environment / "bin/python"), *arguments]
         done = subprocess.run(command, env=variables, cwd=self.folder, capture_output=True, check=False, input=input)
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout.decode().strip().rpartition("\n")[2]
@@ -137,7 +137,10 @@ def environment() -> Path:
 
 @contextmanager
 def serving(folder: Path, certificate: Path, authority: Path, *arguments: str, address: str = HOST) -> Iterator[Real]:
-    """Run the real server until the end of the block. ``certificate``: in PEM, with its key."""
+    """Run the real server until the end of the block. ``certificate``: in PEM, with its key.
+
+    Raises OSError if the address is none of this machine.
+    """
     with socket.create_server((address, 0)) as listener:
         port = listener.getsockname()[1]
     installed = environment()

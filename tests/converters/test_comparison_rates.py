@@ -22,7 +22,7 @@ Metric = Callable[[Array, Array], Any]
 POOL, MODELS = 40_000, 8
 TRIALS = 100
 PERCENT = 0.5
-
+SAMPLES = [100, 500, pytest.param(2000, marks=pytest.mark.thorough)]
 
 DIRECTIONS = {accuracy: 1, log_loss: -1}
 REQUEST = ComparisonRequest(
@@ -83,7 +83,7 @@ def nights() -> Nights:
     return Nights()
 
 
-@pytest.mark.parametrize("samples", [100, 500, 2000])
+@pytest.mark.parametrize("samples", SAMPLES)
 @pytest.mark.parametrize("metric", DIRECTIONS)
 def test_of_models_that_are_as_good_as_before_one_in_a_hundred_is_refused(
     nights: Nights, metric: Metric, samples: int
@@ -94,7 +94,7 @@ def test_of_models_that_are_as_good_as_before_one_in_a_hundred_is_refused(
     assert refused <= 4 * TRIALS / 100
 
 
-@pytest.mark.parametrize("samples", [100, 500, 2000])
+@pytest.mark.parametrize("samples", SAMPLES)
 def test_the_loss_that_is_told_is_noticed(nights: Nights, samples: int) -> None:
     told = [nights.compared(*nights.pair(accuracy), accuracy, samples).noticed for _ in range(20)]
     loss, refused = median(told), 0

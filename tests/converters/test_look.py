@@ -69,7 +69,18 @@ def test_a_file_has_the_version_of_its_headers_in_one_request(server: Server) ->
     changed(server.uri(), found.version)
 
 
-@pytest.mark.parametrize("modified", ["", "yesterday", "Mon, 99 Nov 2026 09:00:00 GMT"])
+@pytest.mark.parametrize(
+    "modified",
+    [
+        "",
+        "yesterday",
+        "Mon, 99 Nov 2026 09:00:00 GMT",
+        f"Mon, 23 Nov {10**30} 09:00:00 GMT",
+        f"Mon, 23 Nov 2026 {10**10}:00:00 GMT",
+        "Fri, 31 Dec 9999 23:59:59 -2300",
+        f"Mon, 23 Nov 2026 09:00:00 +{10**20}",
+    ],
+)
 def test_without_a_time_the_label_is_the_entity_tag(server: Server, modified: str) -> None:
     server.behaviour.headers = {"Last-Modified": modified}
     assert looked(server.uri()).label == "entity tag '\"version-1\"'"
@@ -142,6 +153,32 @@ def test_an_object_has_a_version_in_one_request(bucket: Behaviour) -> None:
     assert isinstance(bucket.hub, Cloud)
     bucket.hub.objects["c.onnx"] = b"3"
     changed("s3://models/c.onnx", found.version)
+
+
+class Lax(Cloud):
+    """It lists objects that are not below the folder that it is asked for."""
+
+    def _listed(self, prefix: str) -> str:
+        return super()._listed("")
+
+
+def test_what_lies_elsewhere_in_a_bucket_is_no_part_of_a_folder(bucket: Behaviour) -> None:
+    found = looked("s3://models/ocr")
+    assert isinstance(bucket.hub, Cloud)
+    bucket.hub = Lax({**bucket.hub.objects, "ocr-2/secret.bin": b"3"}, "/models")
+    assert looked("s3://models/ocr") == found
+    assert files(download("s3://models/ocr", version=found.version)) == {"model.onnx": b"graph", "a/b.bin": b"1"}
+    assert refusal("s3://models/nothing").reason is Reason.SOURCE_NOT_FOUND
+
+
+@pytest.mark.parametrize("year", ["0000", "+99999", "-0001"])
+def test_a_time_that_is_none_is_refused(bucket: Behaviour, year: str) -> None:
+    class Odd(Cloud):
+        def _listed(self, prefix: str) -> str:
+            return super()._listed(prefix).replace("2026-", f"{year}-")
+
+    bucket.hub = Odd({"ocr/model.onnx": b"graph"}, "/models")
+    assert "s3://models/ocr has an object that was changed at a time that is none" in refusal("s3://models/ocr").message
 
 
 def test_a_folder_without_objects_is_not_found(bucket: Behaviour) -> None:

@@ -232,7 +232,15 @@ def test_each_answer_about_a_version_has_its_reason(
 
 @pytest.mark.parametrize(
     "changes",
-    [{"version": 7}, {"version": "07"}, {"version": "8"}, {"version": "7\n"}, {"status": None}, {"source": {}}],
+    [
+        {"version": 7},
+        {"version": "07"},
+        {"version": "8"},
+        {"version": "7\n"},
+        {"status": None},
+        {"source": {}},
+        {"source": "mlflow-artifacts:/1/\ud800"},
+    ],
 )
 def test_a_version_of_another_form_is_refused(server: Server, registry: Mlflow, changes: dict[str, Any]) -> None:
     told = {"version": "7", "status": "READY", "source": registry.location}
@@ -288,6 +296,8 @@ def listing(*files: Any) -> dict[str, Any]:
         listing({"path": "model.onnx", "is_dir": False, "file_size": "1"}),
         listing({"path": "model.onnx", "is_dir": False, "file_size": -1}),
         listing({"path": 1, "is_dir": False, "file_size": 1}),
+        listing({"path": ["a"], "is_dir": False, "file_size": 1}),
+        listing({"path": {}, "is_dir": True}),
         listing({"path": "../model.onnx", "is_dir": False, "file_size": 1}),
         listing({"path": "a/model.onnx", "is_dir": False, "file_size": 1}),
         listing({"path": "..", "is_dir": True}),

@@ -57,7 +57,7 @@ def real(authority: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory)
     folder = tmp_path_factory.mktemp("mlflow")
     (folder / "model.bin").write_bytes(LARGE)
     with serving(folder, authority[1], authority[0], "--artifacts-destination", str(folder / "artifacts")) as server:
-        yield Registry(server, server.run(PROGRAM, str(folder / "model.bin"), input=GRAPH))
+        yield Registry(server, server.run("-c", PROGRAM, str(folder / "model.bin"), input=GRAPH))
 
 
 @pytest.fixture(autouse=True)

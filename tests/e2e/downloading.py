@@ -2,17 +2,20 @@
 
 import base64
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tests.converters import registry_server, s3_server
 from tests.converters.hub_server import Hub
+from tests.e2e.applied import Applied
 from tests.e2e.configmap import DUMP
 from tests.e2e.kubectl import Object
 from tests.e2e.state import State
 from tests.e2e.suite import Suite
 from tests.e2e.workbench import DATA, SOURCE
 
+NEWER_COMMIT = "f" * 40
 WEIGHTS = "classifier.safetensors"
 CODE = ("classifier.py", "checkpoints.py", "loader.py", "metrics.py")
 READING: dict[str, Any] = {
@@ -34,6 +37,11 @@ class Downloaded:
     connected: frozenset[str]
     servers: frozenset[str]
     """HOST:PORT of each."""
+    followed: tuple[State, State]
+    """Once both follow their sources, of which nothing newer is there."""
+    newer: tuple[State, State]
+    """Once something newer is there, of which they only tell."""
+    newer_digest: str
 
 
 def run(suite: Suite) -> Downloaded:
@@ -64,15 +72,43 @@ def run(suite: Suite) -> Downloaded:
     first, second = (suite.new(name) for name in places)
     specs = {name: {**READING, **place, "dataset": by_data} for name, place in places.items()}
     ready = [each.wait_ready(each.apply(specs[each.name])) for each in (first, second)]
+    jobs = [tuple(each.jobs().values()) for each in (first, second)]
+    followed = [_follow(each, specs[each.name]) for each in (first, second)]
+    code["read.me"] = b"a newer version"
+    newer_digest = outside.registry.push("code", code)
+    outside.hub.behaviour.hub = Hub(code, commit=NEWER_COMMIT)
+    newer = [_look(each) for each in (first, second)]
     return Downloaded(
         first=ready[0].state,
         second=ready[1].state,
-        first_jobs=tuple(first.jobs().values()),
-        second_jobs=tuple(second.jobs().values()),
+        first_jobs=jobs[0],
+        second_jobs=jobs[1],
+        followed=(followed[0], followed[1]),
+        newer=(newer[0], newer[1]),
+        newer_digest=newer_digest,
         digest=digest,
         connected=frozenset(outside.connected),
         servers=frozenset(outside.hosts),
     )
+
+
+def _follow(applied: Applied, spec: Mapping[str, Any]) -> State:
+    """Follow the source without serving what is newer; the state after the first look."""
+    source = {**spec["source"], "interval": "1h", "onChange": "Notify"}
+    generation = applied.apply({**spec, "source": source})
+
+    def looked(state: State) -> bool:
+        return state.holds("UpToDate") and "lastCheckedAt" in state.status["source"]
+
+    return applied.wait("a look", looked, generation=generation).state
+
+
+def _look(applied: Applied) -> State:
+    """Ask for a look; the state once it has told of a newer version."""
+    request = "triton-operator.dev/requestedAt=once-more"
+    applied.kubectl.run("annotate", "tritondeployment", applied.name, request)
+    generation = applied.state.generation
+    return applied.wait("news", lambda state: state.says("UpToDate", "NewerVersion"), generation=generation).state
 
 
 def _files(suite: Suite, folder: str) -> dict[str, bytes]:

@@ -2,7 +2,7 @@
 
 from tests.converters.hub_server import COMMIT
 from tests.e2e.applied import stage_of
-from tests.e2e.downloading import Downloaded
+from tests.e2e.downloading import NEWER_COMMIT, Downloaded
 
 
 def test_what_came_serves(downloaded: Downloaded) -> None:
@@ -24,6 +24,19 @@ def test_every_server_was_reached_through_the_proxy(downloaded: Downloaded) -> N
 def test_the_same_files_from_elsewhere_are_the_same_revision(downloaded: Downloaded) -> None:
     assert downloaded.first.status["source"]["digest"] == downloaded.second.status["source"]["digest"]
     assert downloaded.first.revision == downloaded.second.revision
+
+
+def test_who_follows_the_same_version_computes_nothing(downloaded: Downloaded) -> None:
+    for before, after in zip((downloaded.first, downloaded.second), downloaded.followed, strict=True):
+        assert after.revision == before.revision, after.summary()
+        assert after.holds("Ready"), after.summary()
+
+
+def test_a_look_with_credentials_through_the_proxy_finds_a_newer_version(downloaded: Downloaded) -> None:
+    for state, version in zip(downloaded.newer, (downloaded.newer_digest, NEWER_COMMIT), strict=True):
+        assert state.status["source"]["latest"]["version"] == version, state.summary()
+        assert state.status["lastHandledRequestAt"] == "once-more"
+        assert state.holds("Ready"), state.summary()
 
 
 def test_only_source_jobs_mount_a_secret_and_only_users_code_reads_the_data(downloaded: Downloaded) -> None:

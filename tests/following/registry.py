@@ -35,7 +35,7 @@ class Registry:
     def register(self, name: str, files: Mapping[str, bytes]) -> str:
         """Register a version without an alias; return its number."""
         told = json.dumps({path: base64.b64encode(content).decode() for path, content in files.items()})
-        return self.server.run(REGISTER, name, input=told.encode())
+        return self.server.run("-c", REGISTER, name, input=told.encode())
 
     def point(self, name: str, version: str) -> None:
         """Give the alias to a version."""

@@ -63,7 +63,7 @@ class Cluster:
     def __init__(
         self,
         folder: Path,
-        config_maps: Mapping[str, Mapping[str, str]] | None = None,
+        config_maps: Mapping[str, Mapping[str, bytes]] | None = None,
         image: Image = SYSTEM,
         runtime: Runtime | None = None,
     ) -> None:

@@ -100,7 +100,14 @@ def test_two_commands_do_not_work_in_one_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ['{name: c}, data: {"../../planted": x}', '{name: c}, data: {"..": x}', "{name: c}, data: {a: 1}", "{}"]
+    "body",
+    [
+        '{name: c}, data: {"../../planted": x}',
+        '{name: c}, data: {"..": x}',
+        "{name: c}, data: {a: 1}",
+        "{}",
+        "{name: c}, binaryData: {a: '!'}",
+    ],
 )
 def test_a_config_map_that_an_api_server_refuses_is_refused(tmp_path: Path, attack: Attack, body: str) -> None:
     spec = "{source: {uri: 'configmap://c'}, models: [{name: digits, path: digits.onnx}]}"
@@ -109,6 +116,14 @@ def test_a_config_map_that_an_api_server_refuses_is_refused(tmp_path: Path, atta
     with pytest.raises(CheckError, match="has a ConfigMap that an API server refuses") as refused:
         _object_file(tmp_path / "object.yaml")
     attack("an object's file", f"a ConfigMap: {body}", str(refused.value).partition("has ")[2])
+
+
+def test_a_config_map_holds_texts_and_bytes(tmp_path: Path) -> None:
+    spec = "{source: {uri: 'configmap://c'}, models: [{name: digits, path: digits.onnx}]}"
+    words = f"{{apiVersion: {API_VERSION}, kind: {KIND}, metadata: {{name: digits}}, spec: {spec}}}"
+    body = "{kind: ConfigMap, metadata: {name: c}, data: {a.py: x = 1}, binaryData: {a.npz: AP8=}}"
+    (tmp_path / "object.yaml").write_text(f"{words}\n---\n{body}\n", encoding="utf-8")
+    assert _object_file(tmp_path / "object.yaml").config_maps == {"c": {"a.py": b"x = 1", "a.npz": b"\x00\xff"}}
 
 
 @pytest.mark.parametrize("words", [("--claim", "models=."), ()])

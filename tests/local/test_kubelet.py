@@ -25,7 +25,7 @@ SHARED = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    found = Cluster(tmp_path, {"texts": {"a": "of a", "b": "of b"}})
+    found = Cluster(tmp_path, {"texts": {"a": b"of a", "b": b"of b"}})
     yield found
     found.close()
 
@@ -168,7 +168,7 @@ def test_a_link_in_a_claim_leads_nowhere_else(cluster: Cluster, attack: Attack) 
 
 
 def test_a_config_map_s_keys_are_names_of_files_in_its_folder(tmp_path: Path, attack: Attack) -> None:
-    cluster = Cluster(tmp_path, {"texts": {"../../../../../planted": "x"}})
+    cluster = Cluster(tmp_path, {"texts": {"../../../../../planted": b"x"}})
     volume = {"name": "v", "configMap": {"name": "texts"}}
     mounted = a_container("main", "true", volumeMounts=[{"name": "v", "mountPath": "/v"}])
     cluster.start(an_owner(main=mounted, volumes=[volume]))

@@ -65,7 +65,7 @@ def test_a_version_of_the_user_s_stays_within_what_a_version_may_be(claim: Path)
 
 def test_a_config_map_is_one_of_its_text_and_what_is_downloaded_keeps_the_user_s() -> None:
     spec = {"source": {"uri": "configmap://code"}, "weights": {"uri": "s3://a/b", "version": "2"}}
-    found = [versioned(spec, Given(config_maps={"code": {"a.py": text}})) for text in ("one", "one", "two")]
+    found = [versioned(spec, Given(config_maps={"code": {"a.py": text}})) for text in (b"one", b"one", b"two")]
     assert found[0] == found[1]
     assert found[0]["source"]["version"] != found[2]["source"]["version"]
     assert found[0]["weights"] == spec["weights"]

@@ -26,7 +26,10 @@ from tests.apiserver.operator_process import CHART, Operator, eventually, render
 from tests.apiserver.test_operator import condition
 from tests.observe.prometheus import Prometheus, pod_scrape
 from tests.observe.served import served
+from tests.simulation.answers import Script
 from tests.simulation.deployments import an_ensemble
+from triton_converters.contract.reasons import Reason
+from triton_operator.names import REQUEST_ANNOTATION
 
 JSON = dict[str, Any]
 NAMESPACE = "vision"
@@ -35,6 +38,7 @@ OBJECT = changed(
     MINIMAL,
     {"spec.models.0.name": MODEL, "spec.selection": {"constraints": {"p99Latency": "1s", "averageLatency": "1s"}}},
 )
+FOLLOWED = changed(OBJECT, {"spec.source": {"uri": "hf://acme/digits", "interval": "5m", "onChange": "Notify"}})
 FORBIDDEN = changed(named("forbidden", OBJECT), {"spec.source.uri": "pvc://secrets/digits"})
 ENSEMBLE = changed(named("pipeline", OBJECT), {"spec": {**an_ensemble("onnx-fp32"), "suspend": True}})
 DASHBOARDS = {path.stem: json.loads(path.read_text()) for path in (CHART / "files/dashboards").glob("*.json")}
@@ -44,7 +48,10 @@ QUERIES = [
     for panel in board["panels"]
     for target in panel["targets"]
 ]
-TROUBLES = {f"triton_operator_{each}" for each in ("failing", "no_server_ready", "not_up_to_date", "rollout_held")}
+TROUBLES = {
+    f"triton_operator_{each}"
+    for each in ("failing", "look_failed", "no_server_ready", "not_up_to_date", "rollout_held")
+}
 """Metrics without a series while nothing is wrong."""
 VALUES = {"$__rate_interval": "15s", "$__range": "10m", "$namespace": NAMESPACE, "$object": "digits"}
 """What Grafana puts in."""
@@ -73,7 +80,7 @@ def prometheus(
     log: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Prometheus]:
-    """Prometheus, with an object that serves, one that is stalled, and an ensemble that waits."""
+    """Prometheus, with an object that serves and has a newer version, one that is stalled, and one that waits."""
     cluster_kubectl("create", "namespace", NAMESPACE)
     kubectl = cluster_kubectl.within(NAMESPACE)
     (pods,) = [each for each in monitoring if each["kind"] == "PodMonitor"]
@@ -94,9 +101,12 @@ def prometheus(
         found = stack.enter_context(Prometheus(folder, scrapes, rule["spec"]["groups"]))
         # What is counted from now on is an increase.
         eventually(lambda: found.query("triton_operator_leads"))
-        kubectl("create", "-f", "-", body=[OBJECT, FORBIDDEN, ENSEMBLE])
-        with Node(kubectl):
+        kubectl("create", "-f", "-", body=[FOLLOWED, FORBIDDEN, ENSEMBLE])
+        with Node(kubectl) as node:
             eventually(lambda: condition(kubectl, "Ready").get("status") == "True", within=90)
+            node.script = Script(content="newer")
+            kubectl("annotate", "td", "digits", f"{REQUEST_ANNOTATION}=2026-11-30T02:00:00Z")
+            eventually(lambda: condition(kubectl, "UpToDate").get("reason") == Reason.NEWER_VERSION)
         start_pod(kubectl, metrics)
         yield found
         kubectl("delete", "td", "--all")
@@ -203,7 +213,7 @@ def test_lines_of_the_operators_log_name_object_generation_and_stage(prometheus:
     own = [each for each in lines if each.get("object") == "digits"]
     assert {(each["namespace"], each["generation"]) for each in own} == {(NAMESPACE, 1)}
     ended = [(each["stage"], each["message"]) for each in own if " ended after " in each["message"]]
-    assert [stage for stage, _ in ended] == ["source", "reference", "convert", "profile", "measure"]
+    assert [stage for stage, _ in ended if stage != "look"] == ["source", "reference", "convert", "profile", "measure"]
     assert all(message.endswith(": Succeeded") for _, message in ended)
 
 

@@ -67,7 +67,13 @@ TENSORRT = "10.9.0.34"
 ENVIRONMENT = Environment("2.51.0", "cpu", "", "", "a CPU, 2 cores", ("perf_analyzer -m digits",))
 GENERATED = "inputs were generated: ids INT64[16] of 0 to 1, INPUT__0 FP32[1, 8, 8]"
 """The warning of a reference without a dataloader."""
-FOUND = {".onnx": "onnx", ".pt": "ts-script", "": "tf-savedmodel"}
+FOUND = {
+    ".onnx": "onnx",
+    ".pt": "ts-script",
+    "": "tf-savedmodel",
+    ".txt": "lightgbm",
+    **dict.fromkeys((".json", ".ubj", ".bst"), "xgboost"),
+}
 """What a model's content is, by the suffix of its name."""
 SERIES = "series"
 """Part of the name of a graph whose first dimension is called a length."""

@@ -12,11 +12,14 @@ from tests.simulation.deployments import a_spec
 from tests.simulation.edits import only
 from tests.simulation.objects import SETTINGS
 from tests.simulation.registry import Model, Registry, following, until, work_off
+from tests.simulation.test_restored import restored
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import FOLLOWING
 from triton_operator.jobs.look import DEADLINE_SECONDS, MOST_LOOKS
+from triton_operator.kube.errors import UnavailableError
 from triton_operator.names import REQUEST_ANNOTATION, STAGE_LABEL
 from triton_operator.runtime.metrics import Metrics
+from triton_operator.runtime.queue import Result
 from triton_operator.runtime.reconcile import Reconciler
 
 HOUR = timedelta(hours=1.2)
@@ -97,6 +100,19 @@ def test_a_version_is_taken_once_looks_are_sure_of_it(scheme: str, looks: int) -
     assert [each.message for each in cluster.events if each.reason == Reason.NEWER_VERSION] == [
         "UpToDate: the source has tag v2, and had tag v1"
     ]
+
+
+def test_looks_that_fail_are_told_beside_a_version_that_waits() -> None:
+    cluster, registry = serving(onChange="Stage")
+    offer(cluster, registry, "v2")
+    registry.away_with(Reason.SOURCE_ACCESS_DENIED)
+    offer(cluster, registry, "v2")
+    assert newest(cluster) == ("False", "AwaitingApproval")
+    assert "looks have failed since" in message(cluster)
+    assert message(cluster).endswith("GET /v2: SourceAccessDenied")
+    registry.away = None
+    offer(cluster, registry, "v2")
+    assert "looks have failed" not in message(cluster)
 
 
 def test_a_staged_version_serves_once_a_person_approves_it() -> None:
@@ -194,6 +210,46 @@ def test_what_is_worked_on_is_finished_before_the_next_version_is_taken() -> Non
     assert list(dict.fromkeys(served)) == ["v1", "v2", "v3"]
 
 
+@pytest.mark.parametrize("scheme", ["hf", "s3"])
+def test_versions_that_come_faster_than_they_serve_do_not_hide_that_what_serves_is_old(scheme: str) -> None:
+    """The first ones do not pass, or are never found twice; the alert of what is outdated goes by the time."""
+    cluster, registry = serving(scheme, interval="24h")
+    assert "outdatedSince" not in cluster.status["source"]
+    registry.models |= {f"v{number}": WORSE for number in range(2, 5)}
+    for number in range(2, 5):
+        registry.offers = f"v{number}"
+        until(cluster, cluster.now + timedelta(hours=26.4))
+        since = cluster.status["source"]["outdatedSince"]
+        if number == 2:
+            first = cluster.status["source"]["latest"]["foundAt"]
+        assert (registry.served(cluster), since) == ("v1", first)
+    registry.offers = "v9"
+    until(cluster, cluster.now + timedelta(hours=60))
+    assert registry.served(cluster) == "v9"
+    assert "outdatedSince" not in cluster.status["source"]
+
+
+def test_what_served_before_it_was_followed_may_be_outdated_too() -> None:
+    cluster, registry = following()
+    cluster.spec["source"] = {"uri": "hf://acme/digits"}
+    work_off(cluster)
+    registry.offers, registry.models["v2"] = "v2", WORSE
+    cluster.edit(source={"uri": "hf://acme/digits", "interval": "1h"})
+    until(cluster, cluster.now + 3 * HOUR)
+    source = cluster.status["source"]
+    assert source["outdatedSince"] == source["latest"]["foundAt"]
+
+
+def test_an_object_that_always_serves_the_version_before_the_newest_is_not_outdated_for_long() -> None:
+    cluster, registry = serving("s3", interval="1h")
+    since: list[str] = []
+    for number in range(2, 6):
+        offer(cluster, registry, f"v{number}", looks=2)
+        offer(cluster, registry, f"v{number}-half")
+        since.append(cluster.status["source"]["outdatedSince"])
+    assert len({*since}) == len(since)
+
+
 def test_a_look_that_fails_is_told_and_changes_nothing() -> None:
     cluster, registry = serving()
     registry.away_with(Reason.SOURCE_ACCESS_DENIED)
@@ -287,6 +343,43 @@ def test_an_annotation_asks_for_a_look_at_once_and_is_answered() -> None:
     assert len(registry.looked) == looks
 
 
+def test_requests_that_come_faster_than_looks_end_let_each_look_end() -> None:
+    cluster, registry = serving()
+    registry.offers, handled = "v2", set[str]()
+    for number in range(40):
+        cluster.annotations[REQUEST_ANNOTATION] = f"push {number}"
+        cluster.act()
+        cluster.step()
+        handled.add(cluster.status.get("lastHandledRequestAt", ""))
+    assert registry.served(cluster) == "v2"
+    assert "push 39" not in handled, "it came while another one was answered"
+    work_off(cluster)
+    assert cluster.status["lastHandledRequestAt"] == "push 39"
+
+
+def test_a_look_that_ended_as_its_object_was_refused_takes_no_place() -> None:
+    cluster, _ = serving("s3")
+    cluster.now = max(cluster.now, cluster.due or cluster.now)
+    cluster.until_active("look")
+    while cluster.active("look"):
+        cluster.step()
+    cluster.edit(source=cluster.spec["source"] | {"serviceAccountName": "reader"})
+    work_off(cluster)
+    assert cluster.condition("UpToDate")["reason"] == "NotAllowed"
+    assert not [each for each in cluster.of_kind("Job") if each["metadata"]["labels"][STAGE_LABEL] == "look"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "looks"), [(Reason.SOURCE_ACCESS_DENIED, range(3, 6)), (Reason.SOURCE_UNREACHABLE, range(9, 14))]
+)
+def test_the_first_look_is_repeated_as_a_download_is(reason: Reason, looks: range) -> None:
+    """Twice as late each time, but not more often than a server lets an account fail, and not later than 5 minutes."""
+    cluster, registry = following("oci", interval="168h")
+    registry.away_with(reason)
+    until(cluster, cluster.now + timedelta(minutes=30))
+    assert len(registry.looked) in looks
+
+
 def test_only_so_many_objects_of_a_namespace_look_at_the_same_time() -> None:
     cluster, registry = following()
     cluster.looks_beside = MOST_LOOKS
@@ -303,6 +396,27 @@ def test_the_loss_of_all_records_takes_nothing_newer() -> None:
     cluster.delete("ConfigMap", "digits-results")
     until(cluster, cluster.now + HOUR)
     assert (registry.served(cluster), newest(cluster)) == ("v1", ("False", "NewerVersion"))
+
+
+@pytest.mark.parametrize(
+    "odd", [{"version": ""}, {"label": "x" * 300}, {"label": "\x1b[2J"}, {"foundAt": "soon"}], ids=str
+)
+def test_a_version_in_the_status_that_no_look_told_stops_no_pass(odd: dict[str, str]) -> None:
+    """It may come from a record of the history, which whoever may edit the ConfigMap may have written."""
+    cluster, registry = serving()
+    cluster.delete("ConfigMap", "digits-results")
+    cluster.status["source"]["serving"] |= odd
+    work_off(cluster)
+    assert (registry.served(cluster), newest(cluster)) == ("v1", ("True", "Ready"))
+
+
+@pytest.mark.parametrize(("on_change", "reason"), [("Stage", "AwaitingApproval"), ("Notify", "NewerVersion")])
+def test_an_object_that_is_restored_takes_nothing_newer(on_change: str, reason: str) -> None:
+    saved, registry = serving(onChange=on_change)
+    cluster = restored(saved)
+    cluster.scripts, registry.offers = registry, "v2"
+    until(cluster, cluster.now + HOUR)
+    assert (registry.served(cluster), newest(cluster)) == ("v1", ("False", reason))
 
 
 def test_a_source_that_is_not_allowed_is_not_looked_at() -> None:
@@ -334,45 +448,51 @@ def _changing(registry: Registry) -> Any:
     return script
 
 
-@pytest.mark.parametrize("scheme", ["hf", "s3"])
-def test_an_operator_that_ends_between_any_two_writes_follows_all_the_same(scheme: str) -> None:
+@pytest.mark.parametrize(("scheme", "most"), [("hf", 1), ("s3", 1), ("s3", 2)])
+def test_an_operator_that_ends_between_any_two_writes_follows_all_the_same(scheme: str, most: int) -> None:
     cluster, registry = serving(scheme)
     registry.models["v3"] = WORSE
     looks = 1
     for version, served in (("v2", "v2"), ("v3", "v2"), ("v4", "v4")):
         registry.offers = version
         for _ in range(2):
-            # Each time of one look and all that follows from it, after one write more.
-            _with_crashes(cluster)
+            _with_crashes(cluster, most)
             looks += 1
             assert len(registry.looked) == looks
         assert registry.served(cluster) == served
     assert all(cluster.started(stage) == count for stage, count in {"convert": 3, "reference": 4}.items())
 
 
-def _with_crashes(cluster: Cluster) -> None:
-    """A look and what follows, in which each write but the first of a pass is the last one of its operator."""
+def _with_crashes(cluster: Cluster, most: int) -> None:
+    """A look and what follows, by operators of which each ends after so many writes, and another one begins anew."""
     cluster.now = max(cluster.now, cluster.due or cluster.now)
     quiet = 0
     while quiet < 3:
-        api = ApiServer(cluster)
-        operator = Reconciler(api, api, SETTINGS, Metrics(), lambda: cluster.now)
-        writes = 0
-        for after in range(1, 9):
-            api.fails_after = after
-            before = api.count
-            result = operator.reconcile(KEY)
-            writes += api.count - before
-            # Another operator begins anew.
-            operator = Reconciler(api, api, SETTINGS, Metrics(), lambda: cluster.now)
-            if not result.failed and api.fails_after is not None and api.count == before:
-                break
+        writes, made = 0, most
+        while made:
+            made, result = _one_life(cluster, most)
+            writes += made
         cluster.due = None if result.again_after is None else cluster.now + timedelta(seconds=result.again_after)
         changes = cluster.step()
         is_waiting = cluster.due is None or cluster.due > cluster.now + timedelta(minutes=2)
         quiet = quiet + 1 if writes + changes == 0 and is_waiting else 0
     assert not [each for each in cluster.of_kind("Job") if each["metadata"]["labels"][STAGE_LABEL] == "look"]
     assert FOLLOWING in cluster.objects["ConfigMap", "digits-results"]["data"]
+
+
+def _one_life(cluster: Cluster, most: int) -> tuple[int, Result]:
+    """One pass of an operator that ends after so many writes; how many it made."""
+    made = 0
+
+    def write(verb: str, body: Any) -> None:
+        nonlocal made
+        if made == most:
+            raise UnavailableError("the operator has ended")
+        made += 1
+
+    api = ApiServer(cluster, write)
+    result = Reconciler(api, api, SETTINGS, Metrics(), lambda: cluster.now).reconcile(KEY)
+    return made, result
 
 
 def test_a_spec_of_before_has_no_such_record(settled: Cluster) -> None:

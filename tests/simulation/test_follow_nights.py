@@ -1,6 +1,6 @@
 """Thirty nights of six models, ten of them bad: what is good serves by the morning, and nothing else ever does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -159,8 +159,8 @@ BAD: dict[int, Callable[[Night, str], None]] = {
 """The ten bad nights, by their number."""
 
 
-@pytest.mark.parametrize("scheme", URIS)
-def test_thirty_nights_of_a_model(scheme: str) -> None:
+def take(scheme: str, nights: Iterable[int]) -> None:
+    """Follow a source of that scheme through these nights."""
     cluster, registry = following(scheme, interval="8h")
     allowed = {"v0"}
     registry.offers = "v0"
@@ -168,7 +168,7 @@ def test_thirty_nights_of_a_model(scheme: str) -> None:
     first = Night(cluster, registry, 0, allowed)
     first.sleep(24)
     first.ends_with("v0")
-    for number in range(1, NIGHTS + 1):
+    for number in nights:
         night = Night(cluster, registry, number, allowed)
         bad = BAD.get(number)
         if bad is None:
@@ -178,3 +178,14 @@ def test_thirty_nights_of_a_model(scheme: str) -> None:
     # No look is made twice, and none is left out.
     days = (cluster.now - began) / timedelta(days=1)
     assert days * 24 / LOOK_HOURS - 1 <= len(registry.looked) <= days * 3 + 1
+
+
+@pytest.mark.parametrize(("scheme", "nights"), [("mlflow", BAD), ("s3", (6, 18, 25))], ids=["exact", "by two looks"])
+def test_bad_nights_one_after_the_other(scheme: str, nights: Iterable[int]) -> None:
+    take(scheme, nights)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("scheme", URIS)
+def test_thirty_nights_of_a_model(scheme: str) -> None:
+    take(scheme, range(1, NIGHTS + 1))

@@ -30,7 +30,8 @@ def whole(settled: Cluster) -> Body:
     chosen = {"models": [{"name": "digits", "candidates": [candidate("onnx-fp32")]}], "specDigest": "3" * 16}
     told = {"search": [search], "target": target, "resolved": chosen, "newImages": {**settled.status["images"]}}
     version = {"version": "7", "label": "version 7", "foundAt": "2026-11-30T02:00:00Z"}
-    source = {"serving": version, "latest": {**version}, "lastCheckedAt": "2026-11-30T03:00:00Z"}
+    times = {"lastCheckedAt": "2026-11-30T03:00:00Z", "outdatedSince": "2026-11-30T02:00:00Z"}
+    source = {"serving": version, "latest": {**version}, **times}
     told |= {"source": settled.status["source"] | source, "lastHandledRequestAt": "2026-11-30T02:59:00Z"}
     status = settled.status | told
     assert set(status) == {each.alias for each in TritonDeploymentStatus.model_fields.values()}

@@ -14,9 +14,11 @@ from tests.simulation.walk.happenings import ROWS, draw
 from tests.simulation.walk.shortest import shortest
 from tests.simulation.walk.walking import Failed, Step, drawn, replay, why
 from triton_operator.api.spec import TritonDeploymentSpec
+from triton_operator.planning import following
 from triton_operator.planning.plan import Deletion, Plan, plan
+from triton_operator.stages.follow_decision import Answer, FollowFacts, answer
 
-WALKS = 6
+WALKS = 4
 """Of each seed, of 40 steps each."""
 
 
@@ -83,3 +85,20 @@ def test_a_fault_is_told_by_the_fewest_steps_that_show_it(monkeypatch: pytest.Mo
     assert kept == (("time passes", 300), ("an edit", "suspended"))
     assert "is deleted while it is active" in said
     assert """--replay '[null, [["time passes", 300], ["an edit", "suspended"]]]'""" in table(Failed(None, kept, said))
+
+
+def test_a_version_that_one_look_found_in_a_bucket_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By an operator that takes it at once."""
+
+    def hasty(facts: FollowFacts) -> Answer:
+        found = answer(facts)
+        return Answer.TAKE if found is Answer.LOOK_AGAIN else found
+
+    monkeypatch.setattr(following, "answer", hasty)
+    steps = [
+        ("an edit", "source: followed in a bucket"),
+        ("time passes", 300),
+        ("the source's server says", ["good-1"]),
+        ("an hour passes", 3600),
+    ]
+    assert why(None, steps) == "good-1 is taken, and 1 looks found it"

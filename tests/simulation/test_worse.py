@@ -281,7 +281,7 @@ def test_a_slow_slide_ends_at_the_anchor() -> None:
     cluster, models = nightly()
     first = active(cluster)
     served, reasons = [], []
-    for number in range(2, 16):
+    for number in range(2, 11):
         accuracy = 0.9 - 0.003 * (number - 1)
         reasons.append(night(cluster, models, number, (accuracy, 0.1)))
         if reasons[-1] == "Verified":

@@ -268,12 +268,12 @@ def replicas_are_counted(told: Told) -> bool:
 
 
 def nothing_runs_while_stalled(told: Told) -> bool:
-    """While Stalled is True no Job runs, but for a soak, and for a failure that is tried again because it may pass."""
+    """While Stalled is True no Job runs, but for soaks, looks, and what is tried again because it may pass."""
     started = [each for each in told.of_kind("Pod") if "startTime" in each["status"]]
     running = {each["metadata"]["ownerReferences"][0]["uid"] for each in started}
     stages = {each["metadata"]["labels"][names.STAGE_LABEL] for each in told.jobs if each["metadata"]["uid"] in running}
     status, reason = told.says("Stalled")
-    return stages <= {"snapshot"} or status != "True" or reason in TRANSIENT
+    return stages <= {"snapshot", "look"} or status != "True" or reason in TRANSIENT
 
 
 def running_runs(told: Told) -> bool:

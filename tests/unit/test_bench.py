@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from bench.critical_path import SKEW_SECONDS, Span, critical_path, gaps
 from bench.first_job import percentile
+from bench.nights import Objects
 from bench.scale import floor
 from bench.scale.plot import svg
 from bench.scale.process import Usage
@@ -94,3 +95,14 @@ def test_the_floor_of_a_burst_is_made_of_the_operators_requests() -> None:
     assert json.loads(about.body)["metadata"]["ownerReferences"][0]["name"] == "another"
     assert floor.NAME not in about.body + about.path
     assert floor.UID not in about.body
+
+
+def test_a_night_tries_the_winner_alone_and_one_object_measures_at_a_time() -> None:
+    objects = Objects(2, sweeps_seconds=20)
+    first, second = objects.night("v1"), objects.night("v2")
+    assert [(each.jobs["look"], each.jobs["source"], each.jobs["profile"]) for each in (first, second)] == [
+        (2, 2, 8),
+        (4, 2, 2),
+    ]
+    # Four candidates of 35 s each, and 25 s through the Service.
+    assert first.hours * 3600 > 2 * (4 * 35 + 25)

@@ -76,6 +76,9 @@ def test_the_loss_that_would_have_been_noticed_and_the_samples_that_it_takes() -
     assert Difference("m", 0.9, 0.9, 0.0001, 0.0, 1, 0.5).words(256) == (
         "m 0.9 (0.9 before; a loss of 0.0049 is noticed 95 times in 100 on 256 samples)"
     )
+    words = Difference("m", 0.9, 0.88, 0.01, 0.0, 1, 0.5).words(256)
+    assert words.startswith("m 0.88 (0.9 before; worse, by what may be chance; a loss of")
+    assert Difference("m", 0.9, 0.896, 0.01, 0.0, 1, 0.5).words(256).startswith("m 0.896 (0.9 before; a loss of")
     assert Difference("m", 0.9, 0.9, 0.01, 0.0, 1, 2).samples_asked(256) == 0, "the tolerance allows as much"
 
 

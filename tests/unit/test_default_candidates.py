@@ -63,6 +63,19 @@ def test_the_choice(source: str, image: str, fields: dict[str, Any], expected: l
     assert chosen(source, image, **fields) == expected
 
 
+@pytest.mark.parametrize(
+    ("source", "fields", "samples"),
+    [
+        ("xgboost", {}, 4096),
+        ("sklearn", {"dataloader": None}, 256),
+        ("lightgbm", {"accuracy": {"maxSamples": 100}}, 100),
+        ("onnx", {}, 256),
+    ],
+)
+def test_as_many_samples_as_cost_little(source: str, fields: dict[str, Any], samples: int) -> None:
+    assert given_spec(source, fields)[0].max_samples == samples
+
+
 @given(
     source=st.sampled_from(sorted(name for name, source in formats.SOURCE_FORMATS.items() if source.tried)),
     image=st.sampled_from([CPU, NVIDIA, WITH_TENSORFLOW, "team/server:1"]),

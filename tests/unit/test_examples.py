@@ -11,7 +11,7 @@ import yaml
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
-from examples.asking import Answer, as_jpeg, dataloader
+from examples.asking import Answer, as_jpeg, user_file
 from examples.example import FOLDER, apply, drift, find, read, render, train
 from examples.line import heading, line
 from examples.pipeline import PIPELINES, Pipeline, report_lines
@@ -358,6 +358,6 @@ def test_a_client_of_the_pictures_sends_a_png_and_a_jpeg(tmp_path: Path) -> None
     folder = PIPELINES["picture-to-label"].folder
     for file in (folder / "dataloader.py", *PIPELINES["picture-to-label"].files):
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    _, inputs, _ = next(dataloader(tmp_path).get_dataloader_fn(1)())
+    _, inputs, _ = next(user_file(tmp_path, "dataloader").get_dataloader_fn(1)())
     file = inputs["FILE"][0, 0]
     assert (file[:4], as_jpeg(file)[:3]) == (b"\x89PNG", b"\xff\xd8\xff")

@@ -47,6 +47,7 @@ def looked(versions: str, *, exact: bool, every: timedelta = HOUR) -> Following:
         ("abab", False, False),
         ("abcabc", False, False),
         ("abcabcc", True, True),
+        pytest.param("z" + "ab" * MOST_SEEN + "z", False, False, id="an alias that has changed often"),
     ],
 )
 def test_which_version_is_settled(versions: str, of_digests: bool, of_listings: bool) -> None:

@@ -218,26 +218,22 @@ def test_a_roll_out_that_is_held_has_a_metric_of_its_own() -> None:
     assert list(samples(DIGITS, None, status)) == [("triton_operator_rollout_held", ("vision", "digits"), 1.0)]
 
 
-@pytest.mark.parametrize(("served", "is_told"), [("7", False), ("6", True), (None, False)])
-def test_a_version_that_does_not_serve_is_told_with_the_time_at_which_it_was_found(
-    served: str | None, is_told: bool
-) -> None:
-    found, looked = "2026-11-30T01:00:00Z", "2026-11-30T02:00:00Z"
+@pytest.mark.parametrize("since", ["2026-11-30T01:00:00Z", ""])
+def test_since_when_the_newest_version_does_not_serve_is_told(since: str) -> None:
+    found, looked = "2026-11-30T01:30:00Z", "2026-11-30T02:00:00Z"
     source: dict[str, Any] = {
         "latest": {"version": "7", "label": "version 7", "foundAt": found},
         "lastCheckedAt": looked,
+        "outdatedSince": since,
     }
-    if served is not None:
-        source["serving"] = {"version": served, "label": "a version", "foundAt": found}
     told = {name: value for name, _, value in samples(DIGITS, None, parse_status({"status": {"source": source}}))}
-    found_seconds, looked_seconds = (datetime.fromisoformat(each).timestamp() for each in (found, looked))
-    newest = {"triton_operator_newest_version_found_seconds": found_seconds} if is_told else {}
-    assert told == newest | {"triton_operator_last_look_seconds": looked_seconds}
+    times = {"triton_operator_outdated_since_seconds": since, "triton_operator_last_look_seconds": looked}
+    assert told == {name: datetime.fromisoformat(each).timestamp() for name, each in times.items() if each}
 
 
 def test_a_time_that_somebody_wrote_into_the_status_is_no_sample() -> None:
-    latest, serving = ({"version": each, "label": "a version", "foundAt": "soon"} for each in ("7", "6"))
-    source = {"latest": latest, "serving": serving, "lastCheckedAt": "later"}
+    latest = {"version": "7", "label": "a version", "foundAt": "soon"}
+    source = {"latest": latest, "lastCheckedAt": "later", "outdatedSince": "before"}
     assert list(samples(DIGITS, None, parse_status({"status": {"source": source}}))) == []
 
 

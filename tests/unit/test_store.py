@@ -403,7 +403,10 @@ def test_only_looks_of_other_objects_of_the_namespace_are_counted() -> None:
     for number, (namespace, owner) in enumerate(others):
         for stage in ("look", "source"):
             store.put(JOB, a_body(f"{owner}-{stage}-1", number + 1, f"{owner}-{stage}", namespace, owner))
+        store.put(TRITON_DEPLOYMENT, a_body(owner, 1, namespace=namespace))
     store.put(JOB, a_body("pages-source-1", 9, owner="pages"))
+    # Whoever may make Jobs could keep all others from looking.
+    store.put(JOB, a_body("nobody-look-1", 9, owner="nobody"))
     assert store.looks_beside(DIGITS) == 2
     assert store.looks_beside(Key("sound", "voices")) == 0
     store.remove(JOB, a_body("faces-look-1", 10, uid="faces-look", owner="faces"))

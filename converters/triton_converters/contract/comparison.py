@@ -123,7 +123,8 @@ class Difference:
         needed = self.samples_asked(samples)
         takes = f"one of {ASKED_PERCENT} %, on {needed:,}" if needed > samples else ""
         noticed = f"a loss of {self.noticed:.2g} is noticed 95 times in 100 on {samples:,} samples"
-        return f"{self.metric} {now} ({'; '.join(filter(None, (f'{before} before', noticed, takes)))})"
+        worse = "worse, by what may be chance" if self.loss > self.tolerance else ""
+        return f"{self.metric} {now} ({'; '.join(filter(None, (f'{before} before', worse, noticed, takes)))})"
 
     def worse_words(self, mark: str, samples: int) -> str:
         """Return by how much the candidate is worse than ``mark``, in whose words, and than it may be."""

@@ -270,6 +270,8 @@ def has_runtime(format_name: str) -> bool:
 
 
 DECLARING = tuple(name for name, source in SOURCE_FORMATS.items() if source.declares)
+OF_TABLES = tuple(name for name, source in SOURCE_FORMATS.items() if source.library)
+"""The formats of models of tables, in which they were trained."""
 SHOWN = {name: source.kind for name, source in SOURCE_FORMATS.items() if source.kind}
 """The formats that a file itself shows, with what it is in words."""
 

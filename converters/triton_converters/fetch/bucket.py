@@ -121,7 +121,9 @@ class Bucket:
     def _folder(self, path: str) -> tuple[list[ObjectMeta], list[File]]:
         """Return what the server says of the objects below a folder that are taken, and their files."""
         what = f"{self._name}/{path}"
-        listed = patiently(lambda: self._list(path))
+        above = f"{path}/" if path else ""
+        # No server lists others, but one that did would have them taken without a part in the version.
+        listed = [each for each in patiently(lambda: self._list(path)) if each["path"].startswith(above)]
         files = chosen(self._remote, _files(listed, path, what)) if listed else []
         if not files:
             raise StageError(Reason.SOURCE_NOT_FOUND, f"{what} is neither an object nor a folder with objects")
@@ -191,18 +193,19 @@ class Bucket:
         try:
             with self._told(path):
                 answer = self._store.get(path, options=options)
+                meta = answer.meta
         except StageError as error:
             # It is another object by now, or the server does not go on with one: the next try asks for all of it.
             if error.reason is Reason.SOURCE_TRUNCATED:
                 partial.forget()
             raise
-        found = answer.meta["e_tag"] or ""
+        found = meta["e_tag"] or ""
         # Some servers overlook If-Match, and send a part of another object.
         if answer.range[0] != start or (start and found != tag):
             partial.forget()
             raise connection.no_part(self._name)
-        partial.write(self._chunks(path, answer), found if TAG.fullmatch(found) else "", start, answer.meta["size"])
-        return answer.meta
+        partial.write(self._chunks(path, answer), found if TAG.fullmatch(found) else "", start, meta["size"])
+        return meta
 
     def _chunks(self, path: str, answer: GetResult) -> Iterator[bytes]:
         with self._told(path, body=True):
@@ -216,6 +219,9 @@ class Bucket:
             yield
         except (BaseError, FileNotFoundError) as error:
             raise self._failure(error, path, body) from None
+        except ValueError:
+            message = f"{self._name}/{path} has an object that was changed at a time that is none; write it again"
+            raise StageError(Reason.SOURCE_INVALID, message) from None
         except BaseException as error:
             # The library does not check the parts of a URL, and panics over one that cannot be.
             if type(error).__name__ == "PanicException":

@@ -42,7 +42,7 @@ class Head:
         """When the file was changed last, or else its entity tag."""
         try:
             return f"modified {minute(parsedate_to_datetime(self.modified))}"
-        except ValueError:
+        except (OverflowError, ValueError):
             return f"entity tag {quoted(self.tag)}"
 
 

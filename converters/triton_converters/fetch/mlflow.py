@@ -173,7 +173,8 @@ class _Server:
         """Return the text at a path of an answer."""
         for each in path:
             told = told.get(each) if isinstance(told, dict) else None
-        if not isinstance(told, str):
+        # JSON can hold characters that no URL has.
+        if not isinstance(told, str) or told.encode(errors="ignore").decode() != told:
             raise self._invalid()
         return told
 
@@ -248,7 +249,7 @@ def _listed(folder: Artifacts, above: str, remote: Remote) -> list[tuple[str, in
         told = json.loads(patiently(asked))
         found = [(each["path"], None if each["is_dir"] else each["file_size"]) for each in told.get("files", ())]
         # Names of more parts would be files of other folders.
-        if any("/" in name for name, _ in found):
+        if any(not isinstance(name, str) or "/" in name for name, _ in found):
             raise ValueError
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         raise _refused(remote, f"a listing by {folder.host} that is not one of an MLflow server") from None

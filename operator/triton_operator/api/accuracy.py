@@ -54,8 +54,9 @@ class AccuracyRegression(ApiType):
 class AccuracyGate(ApiType):
     """The accuracy gate, which a candidate must pass before it can serve."""
 
-    max_samples: Annotated[int, Field(ge=1, le=1_000_000)] = 256
-    """Maximum number of samples to take from the dataloader. Default: 256."""
+    max_samples: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """Maximum number of samples to take from the dataloader. Default: for a single model of format `xgboost`,
+    `lightgbm` or `sklearn` 4096; for all others 256."""
     thresholds: Annotated[
         list[MetricThreshold],
         Field(max_length=16, json_schema_extra=list_map("metric")),

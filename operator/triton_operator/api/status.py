@@ -102,6 +102,9 @@ class SourceStatus(StatusType):
     """The version that the last look found, whether it serves or not; UpToDate tells why if it does not."""
     last_checked_at: str = ""
     """When a look last found a version, as an RFC 3339 time in UTC."""
+    outdated_since: str = ""
+    """Since when looks have found other versions than the version that serves, as an RFC 3339 time in UTC; empty while
+    they find that one."""
 
 
 class TensorStatus(StatusType):

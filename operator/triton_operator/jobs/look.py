@@ -7,7 +7,7 @@ from triton_operator import names
 from triton_operator.context import Context
 from triton_operator.jobs.run import Run, run
 from triton_operator.jobs.source import download, followed, look_request
-from triton_operator.jobs.transient import OF_ANSWERS
+from triton_operator.jobs.transient import OF_ANSWERS, TRANSIENT
 from triton_operator.observed.following import Following
 from triton_operator.resources.work import Work
 
@@ -36,16 +36,25 @@ def look(context: Context) -> Run[LookResult] | None:
 def look_work(context: Context) -> Work[LookRequest, LookResult]:
     """Return the work of the next look.
 
-    Its key covers the look before it and the requests that it answers, so it is another Job each time.
+    Its key covers the look before it, so it is another Job each time. A request that comes while it looks waits for the
+    next one: requests that come faster than looks end would let none end.
     """
-    known, owner = followed(context), context.triton_deployment
-    key = names.digest([STAGE, known.source, known.looked_at, owner.requested_at, owner.retry], 16)
+    known = followed(context)
+    key = names.digest([STAGE, known.source, known.looked_at, context.triton_deployment.retry], 16)
     return Work(
         stage=STAGE,
         request=LookRequest(key, look_request(context)),
         deadline_seconds=DEADLINE_SECONDS,
         shape=download(context.spec.source),
     )
+
+
+def answered_request(context: Context) -> str:
+    """Return `TritonDeployment.requested_at` as the Job of the look was made with; empty: there was none."""
+    key = look_work(context).key
+    bodies = (each.body for each in context.observed.jobs.values() if (each.stage, each.key) == (STAGE, key))
+    annotations = (each["metadata"].get("annotations", {}) for each in bodies)
+    return next((each.get(names.REQUEST_ANNOTATION, "") for each in annotations), "")
 
 
 def due_at(context: Context, known: Following) -> datetime | None:
@@ -65,6 +74,7 @@ def due_at(context: Context, known: Following) -> datetime | None:
     looked_at = datetime.fromisoformat(known.looked_at)
     if known.failed is not None and known.taken is None:
         failed_for = (looked_at - datetime.fromisoformat(known.failed.since)).total_seconds()
-        return looked_at + timedelta(seconds=min(max(failed_for, OF_ANSWERS.shortest), interval))
+        pauses = TRANSIENT.get(known.failed.reason, OF_ANSWERS)
+        return looked_at + timedelta(seconds=min(max(failed_for, pauses.shortest), pauses.longest, interval))
     share = int(names.digest([context.triton_deployment.uid, known.looked_at], 8), 16) / 16**8
     return looked_at + timedelta(seconds=interval * (1 + SPREAD * share))

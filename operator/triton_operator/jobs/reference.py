@@ -90,7 +90,7 @@ def _request(spec: TritonDeploymentSpec) -> ReferenceRequest:
         source="",
         model=served_code(spec),
         dataloader=entrypoint(spec, spec.dataloader) if spec.dataloader else None,
-        max_samples=spec.accuracy.max_samples,
+        max_samples=spec.max_samples,
         needs_labels=bool(spec.accuracy.thresholds),
         batch_sizes=request_sizes(spec),
     )

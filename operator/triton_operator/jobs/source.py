@@ -1,14 +1,15 @@
 """The Jobs that read or download spec.source, spec.weights and spec.dataset."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from triton_converters.contract import layout, uris
 from triton_converters.contract.conversion_requests import SourceRequest
+from triton_converters.contract.document import DocumentError
 from triton_converters.contract.records import record_name
 from triton_converters.contract.results import RepositoryModel, SourceResult
-from triton_converters.contract.text import is_time
 from triton_operator import names
 from triton_operator.api.source import Source
 from triton_operator.api.spec import TritonDeploymentSpec
@@ -98,14 +99,16 @@ def followed(context: Context) -> Following:
     """
     source = context.spec.source
     asked = _request(source, **_asked(context))
-    identity = _files_key(context, source, asked)
+    # Whichever object asks: one that is restored has another uid, and goes on from what its record says.
+    identity = names.result_key("source", asked, source.version, *_named(asked), without=QUESTIONS)
     known, status = context.observed.following, context.triton_deployment.status.source
     if known is not None:
         return known if known.source == identity else Following(identity)
     serving = status.serving if status is not None and context.active_server is not None else None
-    if serving is None or not is_time(serving.found_at):
-        return Following(identity)
-    return Following(identity, taken=FoundVersion(serving.version, serving.label, serving.found_at))
+    if serving is not None:
+        with contextlib.suppress(DocumentError):
+            return Following(identity, taken=FoundVersion(serving.version, serving.label, serving.found_at))
+    return Following(identity)
 
 
 def serving_version(context: Context) -> str:
@@ -219,11 +222,13 @@ def _request(source: Source, **fields: Any) -> SourceRequest:
 
 def _files_key(context: Context, source: Source, request: SourceRequest) -> str:
     """Return ``SourceRequest.files_key``."""
-    # Where all is taken, to ask for a requirements file takes no other file.
-    taken = sorted({*request.files}) if request.paths else []
-    return names.result_key(
-        "source", request, *_others(source, context.triton_deployment.uid), *taken, without=QUESTIONS
-    )
+    others = _others(source, context.triton_deployment.uid)
+    return names.result_key("source", request, *others, *_named(request), without=QUESTIONS)
+
+
+def _named(request: SourceRequest) -> list[str]:
+    """Return the files that are taken because they are named; where all is taken, to name one takes no other."""
+    return sorted({*request.files}) if request.paths else []
 
 
 def _key(source: Source, request: SourceRequest, uid: str) -> str:

@@ -125,7 +125,9 @@ class Following(Document):
         """Return what is known after a look that found a version. ``at``: when it ended, in RFC 3339, UTC."""
         latest, seen, is_settled = self.latest, self.seen, self.is_settled
         if latest is None or latest.version != result.version:
-            seen = (*seen, latest.version)[-MOST_SEEN:] if latest is not None else seen
+            if latest is not None:
+                # Two between which an alias changes again and again take no room of the others.
+                seen = (*(each for each in seen if each != latest.version), latest.version)[-MOST_SEEN:]
             latest = FoundVersion(result.version, result.label, at)
             is_settled = result.exact and result.version not in seen
         elif _seconds_between(latest.found_at, at) >= APART_SECONDS:

@@ -64,6 +64,8 @@ class Outline:
     """The condition UpToDate of an object that has all that was taken of its source; None: nothing newer is known."""
     worked_on: str = ""
     """The version of the source that is worked on, in words; empty: it serves, or the source is not followed."""
+    looks_failed: str = ""
+    """Since when looks have failed, and why; empty: the last one has not."""
 
 
 def outline_of(context: Context, progress: Progress) -> Outline:
@@ -230,7 +232,8 @@ def _summary(context: Context, progress: Progress, outline: Outline) -> list[Sta
         pair = _conditions_when_up_to_date(context, up_to_date)
     elif current_standing is Standing.SERVES_OLDER:
         words = ": ".join(filter(None, (outline.worked_on, decisive.message)))
-        pair = _conditions_while_older_serves(context, replace(decisive, message=words))
+        message = "; ".join(filter(None, (words, outline.looks_failed)))
+        pair = _conditions_while_older_serves(context, replace(decisive, message=message))
     else:
         unmet = _available_statement(stages) if current_standing is Standing.UNAVAILABLE else decisive
         pair = (replace(unmet, type=kind, status=False) for kind in ("Ready", "UpToDate"))

@@ -14,7 +14,7 @@ from triton_operator import names
 from triton_operator.api.status import timestamp
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
-from triton_operator.jobs.look import due_at, look
+from triton_operator.jobs.look import answered_request, due_at, look
 from triton_operator.jobs.run import Run
 from triton_operator.jobs.source import followed, serving_version, unfollowed_source
 from triton_operator.observed.following import Following, FullComparison, RefusedVersion
@@ -58,7 +58,13 @@ def follow(context: Context, progress: Progress, outline: Outline, soak: Trial) 
     answered = answer(facts)
     newer = _newer(context, known, answered, facts)
     facts_with_newer = replace(outline.facts, newer=newer is not None)
-    outline = replace(outline, facts=facts_with_newer, newer=newer, worked_on=_worked_on(context, known))
+    outline = replace(
+        outline,
+        facts=facts_with_newer,
+        newer=newer,
+        worked_on=_worked_on(context, known),
+        looks_failed=_looks_failed(known),
+    )
     if answered is Answer.TAKE:
         assert known.latest is not None
         only = "" if facts.first else winner(context, known, known.latest.version)
@@ -79,7 +85,7 @@ def follow(context: Context, progress: Progress, outline: Outline, soak: Trial) 
 
 def _after_look(context: Context, known: Following, job_run: Run[LookResult] | None) -> Following:
     """Return what is known once the look has ended; as long as it has not, what was known."""
-    request, retry = context.triton_deployment.requested_at, context.triton_deployment.retry
+    request, retry = answered_request(context), context.triton_deployment.retry
     if job_run is not None and job_run.result is not None:
         return replace(known.after_answer(job_run.result, timestamp(context.now)), request=request, retry=retry)
     if job_run is not None and (failure := job_run.failure) is not None:
@@ -163,6 +169,12 @@ def _worked_on(context: Context, known: Following) -> str:
     return f"{known.taken.label}, found at {known.taken.found_at}"
 
 
+def _looks_failed(known: Following) -> str:
+    """Return `Outline.looks_failed`."""
+    failed = known.failed
+    return f"looks have failed since {failed.since}: {failed.message}" if failed is not None else ""
+
+
 def _newer(context: Context, known: Following, answered: Answer, facts: FollowFacts) -> Statement | None:
     """Return what UpToDate says if the version that is taken serves; None: that nothing newer is wanted."""
     if known.latest is None or context.spec.rollout.revision is not None:
@@ -174,8 +186,7 @@ def _newer(context: Context, known: Following, answered: Answer, facts: FollowFa
     if answered is Answer.REFUSE and refusal is not None:
         reason = refusal.reason
         words = f"was refused at {refusal.at}, and nothing that decided so has changed: {refusal.message}"
-    failed = known.failed
-    failure = f"looks have failed since {failed.since}: {failed.message}" if failed is not None else ""
+    failed, failure = known.failed, _looks_failed(known)
     if words:
         message = f"{known.latest.label}, found at {known.latest.found_at}, {words}"
         return Statement("UpToDate", False, reason, "; ".join(filter(None, (message, failure))))

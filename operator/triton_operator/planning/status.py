@@ -46,7 +46,7 @@ from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.observed.following import Following
 from triton_operator.planning.conditions import Outline, conditions
 from triton_operator.planning.pins import newer_images
-from triton_operator.planning.source_status import followed_source, version_status
+from triton_operator.planning.source_status import followed_source, outdated_since, version_status
 from triton_operator.planning.status_limit import within_limit
 from triton_operator.resources.services import endpoint
 from triton_operator.rollout.active import parts
@@ -86,13 +86,14 @@ def status_of(
     serving, version, accuracy, performance = _active_part(context, progress, server)
     recorded = _recorded_source_status(context, progress)
     new_images = newer_images(context)
+    since = outdated_since(context.triton_deployment.status.source, known, version) if is_served else ""
     status = TritonDeploymentStatus(
         observed_generation=context.triton_deployment.generation,
         conditions=conditions(context, progress, outline, optional_conditions, new_images),
         images=context.pins,
         new_images=new_images,
         resolved=progress.resolved or context.resolved,
-        source=followed_source(_source(context, progress) or recorded.source, known, version),
+        source=followed_source(_source(context, progress) or recorded.source, known, version, since),
         last_handled_request_at=known.request,
         signature=_signature(progress.dump.result.signature) if isinstance(progress, Referred) else recorded.signature,
         candidates=[_candidate(attempt, ranking, constraints) for attempt in progress.attempts],

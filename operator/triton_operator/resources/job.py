@@ -35,9 +35,10 @@ def job(context: Context, work: AnyWork) -> Body:
     }
     metadata = context.metadata(names.job(context.name, work.stage, [work.key, spec]), work.stage, **labels)
     _identify(context, template["spec"])
-    # The retry that the Job belongs to. One that is asked for later asks for another try of it too.
-    retry = context.triton_deployment.retry
-    annotations = {names.RETRY_ANNOTATION: retry} if retry else {}
+    # What the Job belongs to. A retry that is asked for later asks for another try of it too, and so does a look.
+    owner = context.triton_deployment
+    asked = {names.RETRY_ANNOTATION: owner.retry, names.REQUEST_ANNOTATION: owner.requested_at}
+    annotations = {name: text for name, text in asked.items() if text}
     own = pod.pod_metadata(context, settings, work.stage, {"labels": labels, "annotations": annotations})
     metadata |= {group: {**metadata.get(group, {}), **given} for group, given in own.items()}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}

@@ -19,7 +19,10 @@ from triton_operator.resources.deployment import deployment, from_record, scaled
 
 ACTIVE_PARTS = {"source", "signature", "serving", "accuracy", "performance"}
 """The fields of a status that are about the active revision."""
-PRESENT_FIELDS = {"serving": {"replicas", "selector", "model"}, "source": {"latest", "last_checked_at"}}
+PRESENT_FIELDS = {
+    "serving": {"replicas", "selector", "model"},
+    "source": {"latest", "last_checked_at", "outdated_since"},
+}
 """Fields within these that the history leaves out: those of the pods, which come and go, the name of the model, which
 the record has, and what looks found since."""
 

@@ -47,8 +47,8 @@ FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
         "1 for a TritonDeployment whose newest candidates are refused because a metric is worse than before.",
         OBJECT,
     ),
-    "triton_operator_newest_version_found_seconds": (
-        "Time (Unix) at which a look first found the newest version of a followed source, while another one serves.",
+    "triton_operator_outdated_since_seconds": (
+        "Time (Unix) since which looks have found other versions of a followed source than the version that serves.",
         OBJECT,
     ),
     "triton_operator_last_look_seconds": (
@@ -190,9 +190,8 @@ def _versions(key: Key, status: TritonDeploymentStatus) -> Iterator[Sample]:
     source = status.source
     if source is None or source.latest is None:
         return
-    is_other = source.serving is not None and source.serving.version != source.latest.version
     times = {
-        "triton_operator_newest_version_found_seconds": source.latest.found_at if is_other else "",
+        "triton_operator_outdated_since_seconds": source.outdated_since,
         "triton_operator_last_look_seconds": source.last_checked_at,
     }
     for name, time in times.items():

@@ -248,9 +248,13 @@ class Store:
         return any(version_of(body) < each <= version for each in seen)
 
     def looks_beside(self, key: Key) -> int:
-        """How many Jobs of other TritonDeployments of the namespace look at their sources; one that has looked goes."""
+        """How many Jobs of other TritonDeployments of the namespace look at their sources; one that has looked goes.
+
+        One that says it is of a TritonDeployment which is not there does not count, because it would not go.
+        """
         with self._lock:
-            return sum(each.owner != key for each in self._jobs.users((LOOK, key.namespace)))
+            owners = [each.owner for each in self._jobs.users((LOOK, key.namespace))]
+            return sum(each != key and each in self._reasons for each in owners)
 
     def _cleans(self, key: Key) -> bool:
         """Whether a TritonDeployment has a Job that cleans its claim."""

@@ -50,7 +50,7 @@ def judge(context: Context, progress: Referred) -> Referred:
 
 def of_samples(context: Context, samples: int) -> str:
     """Say of how many samples the metrics are, and whether the spec bounds them; ``samples``: of the reference."""
-    bound = ", and spec.accuracy.maxSamples bounds these" if samples >= context.spec.accuracy.max_samples else ""
+    bound = ", and spec.accuracy.maxSamples bounds these" if samples >= context.spec.max_samples else ""
     return f"that is of {judged_samples(samples, context.spec.calibration_samples)} samples{bound}"
 
 

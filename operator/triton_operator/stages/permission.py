@@ -12,6 +12,7 @@ from triton_operator.api.pod import Placement
 from triton_operator.api.source import Source
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
+from triton_operator.jobs import look
 from triton_operator.resources.claim import other_owner
 from triton_operator.rollout.route import route_refusals
 from triton_operator.rollout.wording import not_allowed
@@ -28,8 +29,11 @@ def permit(context: Context, progress: Progress) -> Progress:
     refusal = next(_refusals(context), None)
     if refusal is None:
         return progress
-    # Jobs that ended, and failures, stay recorded: they count again once the spec or the installation changes.
-    ended_jobs = frozenset(each.name for each in context.observed.jobs.values() if not each.active)
+    # Jobs that ended, and failures, stay recorded: they count again once the spec or the installation changes. A look
+    # would take the place of another object's.
+    ended_jobs = frozenset(
+        each.name for each in context.observed.jobs.values() if not each.active and each.stage != look.STAGE
+    )
     effects = Effects(jobs=ended_jobs, failures=context.observed.failures)
     return progress.wait_with(Statement("SourceResolved", False, Reason.NOT_ALLOWED, refusal), effects, stalled=True)
 

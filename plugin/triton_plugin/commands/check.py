@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import time
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -66,7 +67,7 @@ class _Wanted:
 
     body: dict[str, Any]
     """The TritonDeployment."""
-    config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    config_maps: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
     text: str = ""
     """YAML of the object that was written for a model; empty: the user wrote it."""
     files: Files | None = None
@@ -319,19 +320,24 @@ def _object_file(path: Path) -> _Wanted:
     if faults := list(faults_in_words(found[0])):
         raise CheckError("\n  ".join((f"{path} is invalid:", *faults)))
     maps = [each for each in documents if each.get("kind") == "ConfigMap"]
-    if not all(map(_is_config_map, maps)):
-        raise CheckError(f"{path} has a ConfigMap that an API server refuses: its name, its keys or its values")
-    return _Wanted(found[0], {_name(each): each.get("data") or {} for each in maps})
+    try:
+        return _Wanted(found[0], dict(map(_config_map, maps)))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        message = f"{path} has a ConfigMap that an API server refuses: its name, its keys or its values"
+        raise CheckError(message) from None
 
 
-def _is_config_map(body: Mapping[str, Any]) -> bool:
-    """Whether a ConfigMap has a name, and keys that are names of files in one folder."""
-    metadata, data = body.get("metadata"), body.get("data") or {}
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not isinstance(data, dict):
-        return False
-    return all(
-        isinstance(key, str) and CONFIG_MAP_KEY.fullmatch(key) and isinstance(value, str) for key, value in data.items()
-    )
+def _config_map(body: Mapping[str, Any]) -> tuple[str, dict[str, bytes]]:
+    """Return the name and the content of a ConfigMap.
+
+    Raises AttributeError, KeyError, TypeError and ValueError if it is none: a key has to be a file's name.
+    """
+    content = {key: text.encode() for key, text in (body.get("data") or {}).items()}
+    content |= {key: b64decode(text, validate=True) for key, text in (body.get("binaryData") or {}).items()}
+    name = body["metadata"]["name"]
+    if not isinstance(name, str) or not all(map(CONFIG_MAP_KEY.fullmatch, content)):
+        raise ValueError
+    return name, content
 
 
 def _drafted(path: Path, options: argparse.Namespace) -> _Wanted:

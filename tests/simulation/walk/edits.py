@@ -117,6 +117,8 @@ EDITS: Mapping[str, Fields] = {
     "invalid": {"conversion": {"parallelism": 99}},
 }
 """Each replaces whole sections, as in an object that is applied from a file; None removes a section."""
+FOLLOWED = [name for name, fields in EDITS.items() if "interval" in fields.get("source", {})]
+"""Those after which the source is followed."""
 
 SERVING: Mapping[str, Fields] = {
     "no replicas": {"replicas": 0},

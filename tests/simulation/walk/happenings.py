@@ -6,19 +6,19 @@ What is drawn is JSON, so that a printed walk can be walked again.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
 from typing import Any
 
-from tests.simulation.answers import GOOD, Script
+from tests.simulation.answers import Script
 from tests.simulation.api_server import Body
 from tests.simulation.cluster import ORDER, accepted
 from tests.simulation.test_properties import FATES, STAGES
 from tests.simulation.test_repair import saying
 from tests.simulation.walk import edits
+from tests.simulation.walk.origin import ANSWERS, FARES
 from tests.simulation.walk.world import World
-from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import ACTIVE
 from triton_converters.contract.results import Counters
 from triton_operator import names
@@ -47,14 +47,6 @@ MORE_SCRIPTS: Mapping[str, Script] = {
     "not comparable": Script(not_comparable="it is gone"),
     "another TensorRT": Script(server_tensorrt="10.8.0.1"),
 } | {f"script {number}": script for number, script in enumerate(FATES)}
-LOOKS: Mapping[str, Script] = {
-    "away": Script(exit_code=1, reason=Reason.SOURCE_UNREACHABLE, message="no answer"),
-    "refuses": Script(exit_code=1, reason=Reason.SOURCE_ACCESS_DENIED, message="401"),
-    "hangs": Script(hangs=True),
-    "lies": Script(answer='{"stage": "look", "key": "0", "result": {"version": "", "exact": true, "label": "x"}}'),
-    "babbles": Script(answer="<html>" * 800),
-}
-"""What the server of a source may answer besides a version."""
 REFUSED = [
     ["status", "TritonDeployment"],
     *([verb, kind] for verb in ("create", "apply", "delete") for kind in KINDS),
@@ -116,14 +108,7 @@ def _requests(chance: Random) -> Any:
 
 
 def _suffer(world: World, chosen: Any) -> None:
-    scripts = {(stage, candidate): MORE_SCRIPTS[name] for stage, candidate, name in chosen}
-
-    def script(stage: str, candidate: str, request: Any) -> Script:
-        chosen = scripts.get((stage, candidate)) or scripts.get((stage, "")) or GOOD
-        # Code in a Job with a GPU is not rehearsed: it gets the GPU, or fails.
-        return replace(chosen, rehearsed=chosen.rehearsed and not world.cluster.spec.get("gpu"))
-
-    world.cluster.scripts = script
+    world.scripts = {(stage, candidate): MORE_SCRIPTS[name] for stage, candidate, name in chosen}
 
 
 def _night(world: World, chosen: Any) -> None:
@@ -133,11 +118,12 @@ def _night(world: World, chosen: Any) -> None:
     _change(world, {**world.cluster.spec, "source": {"uri": f"pvc://models/night-{number}"}})
 
 
-def _offer(world: World, what: str) -> None:
-    """The server of the source says that it has this version, or lies, or says nothing."""
-    scripts, script = world.cluster.scripts, LOOKS.get(what, Script(content=what, exact=what.startswith("v")))
-    world.cluster.scripts = lambda stage, candidate, request: (
-        script if stage == "look" else scripts(stage, candidate, request)
+def _says(chance: Random) -> list[str]:
+    """A version; half of a push and then all of it; an alias that flaps; one that is refused; or no version at all."""
+    new, old = (f"good-{chance.randrange(6)}" for _ in range(2))
+    bad = f"{chance.choice(list(FARES))}-{chance.randrange(6)}"
+    return chance.choice(
+        [[new], [new], [f"half-{new}", new], [new, old], [bad], [bad, new], [chance.choice(list(ANSWERS)), new]]
     )
 
 
@@ -495,7 +481,8 @@ ROWS: Mapping[str, Row] = {
     "the Gateway": Row(1, _one_of(["accepted", "silent"]), _route),
     "a sidecar in Jobs": Row(1, _one_of(["", "istio-proxy"]), _set("injects")),
     "the order of watches": Row(1, _one_of(ORDERS), _set("order")),
-    "the source's server says": Row(6, _one_of(["v1", "v1", "v2", "v3", "half", "whole", *LOOKS]), _offer),
+    "the source is followed": Row(6, _one_of(edits.FOLLOWED), _edit),
+    "the source's server says": Row(12, _says, lambda world, says: setattr(world.origin, "says", says)),
     "asked to look": Row(1, _number(9), lambda world, number: world.cluster.annotations.update({ASKED: str(number)})),
     "neighbours": Row(1, _one_of([[], ["letters"]]), _set("neighbours")),
     "deleted by hand": Row(3, _one_of(KINDS), _delete),

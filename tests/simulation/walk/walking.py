@@ -7,11 +7,10 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from tests.simulation.answers import GOOD
 from tests.simulation.api_server import KEY, Body, BrokenError, require
 from tests.simulation.cluster import SETTINGS, STEP, Cluster, accepted
 from tests.simulation.deployments import a_spec
-from tests.simulation.walk.edits import GPU
+from tests.simulation.walk.edits import EDITS, FOLLOWED, GPU
 from tests.simulation.walk.happenings import ROWS, draw
 from tests.simulation.walk.invariants import check_available, check_measurements, check_status
 from tests.simulation.walk.world import World
@@ -20,11 +19,15 @@ from triton_operator.runtime.queue import Result
 
 LENGTH = 40
 """Steps of one walk; then another begins with a new object."""
+FOLLOWING = 0.5
+"""Share of the walks whose object follows its source from the beginning."""
 DARK_SECONDS = 3000.0
 """Longest time without an answer where one server at least could run: deadlines of a server and of a measurement."""
 LONGEST_PAUSE_SECONDS = 60.0
 MOST_ROUNDS = 900
 """Of an object at whose end nothing fails any more."""
+FOLLOWED_SECONDS = 1200.0
+"""Within which a version of a source with an interval of 5 minutes is found and serves."""
 PASSES_AT = ("time passes", "an hour passes")
 Step = tuple[str, Any]
 
@@ -131,7 +134,7 @@ class Walk:
         """Let everything be well, and look that the object is."""
         world, cluster = self.world, self.world.cluster
         world.api.refused, world.api.broken, world.api.fails_after, world.skew = set(), set(), None, timedelta()
-        cluster.scripts, cluster.starts, cluster.damaged = lambda *_: GOOD, lambda name: True, lambda revision: ""
+        world.scripts, cluster.starts, cluster.damaged = {}, lambda name: True, lambda revision: ""
         cluster.gpus, cluster.gpu_quota, cluster.quota, cluster.unschedulable = self.gpus, False, None, ""
         cluster.gateway, cluster.injects, cluster.settings = accepted, "", SETTINGS
         cluster.gpu_product_exists = None
@@ -153,6 +156,16 @@ class Walk:
         check_status(cluster.status)
         before = world.api.count
         require(world.operator.reconcile(KEY) == Result() and world.api.count == before, "a pass at rest writes")
+        self._follow()
+
+    def _follow(self) -> None:
+        """Let the object follow its source, and look that the version that this has by now serves."""
+        self.world.edit(**EDITS["source: followed"])
+        self.world.origin.says = ["good-9"]
+        self.run(FOLLOWED_SECONDS)
+        source, newest = self.world.cluster.status["source"], self.world.cluster.condition("UpToDate")
+        found = (source["latest"]["version"], source["serving"]["version"], newest["status"])
+        require(found == ("good-9", "good-9", "True"), f"in the end good-9 is offered: {found}: {newest}")
 
 
 def _asked(gpus: int | None) -> Body:
@@ -190,4 +203,5 @@ def drawn(seed: int) -> Iterator[tuple[int | None, list[Step]]]:
     """Yield walks to take, without end."""
     chance = Random(seed)
     while True:
-        yield chance.choice([None, 1, 1, 2, 4]), [draw(chance) for _ in range(LENGTH)]
+        first = ("an edit", chance.choice(FOLLOWED)) if chance.random() < FOLLOWING else draw(chance)
+        yield chance.choice([None, 1, 1, 2, 4]), [first, *(draw(chance) for _ in range(LENGTH - 1))]

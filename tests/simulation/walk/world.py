@@ -1,16 +1,20 @@
 """All that a walk changes: the cluster, its API server, and the operator that runs there."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 from unittest import mock
 
+from tests.simulation.answers import GOOD, Script
 from tests.simulation.api_server import KEY, ApiServer, Body, BrokenError, require
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import Edit
 from tests.simulation.walk.invariants import Service, check_job, check_object, check_plan, check_soak, check_status
+from tests.simulation.walk.origin import Origin
 from triton_converters.contract.reasons import Reason
+from triton_operator import names
 from triton_operator.kube.kinds import HTTP_ROUTE, SCALED_OBJECT
 from triton_operator.planning.plan import Plan, plan
 from triton_operator.runtime import reconcile
@@ -30,6 +34,8 @@ class World:
     """One object, its cluster, and the operator."""
 
     cluster: Cluster
+    scripts: Mapping[tuple[str, str], Script] = field(default_factory=dict)
+    """How Jobs fare, by stage and candidate, whatever they work on; without a candidate, all of the stage do so."""
     skew: timedelta = timedelta()
     """How far the operator's clock is ahead."""
     earlier: list[tuple[Body, Body]] = field(default_factory=list)
@@ -43,8 +49,16 @@ class World:
     def __post_init__(self) -> None:
         self.api = ApiServer(self.cluster, self._look, claims={"team"})
         self.service = Service(self.cluster)
+        self.origin = Origin(self.cluster)
+        self.cluster.scripts = self._fares
         self.metrics = Metrics()
         self.start()
+
+    def _fares(self, stage: str, candidate: str, request: Any) -> Script:
+        of_version = self.origin.script(stage, request)
+        chosen = self.scripts.get((stage, candidate)) or self.scripts.get((stage, "")) or of_version or GOOD
+        # Code in a Job with a GPU is not rehearsed: it gets the GPU, or fails.
+        return replace(chosen, rehearsed=chosen.rehearsed and not self.cluster.spec.get("gpu"))
 
     def start(self) -> None:
         """Start the operator, as after an upgrade or a crash."""
@@ -95,12 +109,17 @@ class World:
             require(not found, f"a pass failed: {found}")
             if self.statuses % STATUS_CHECKED == 0:
                 check_status(body["status"])
+            self.origin.check_status(body["status"])
             self._keep()
             return
         if verb != "delete":
             check_object(body)
         if verb == "create" and body["kind"] == "Job":
             check_job(self.cluster, body)
+        if verb != "delete" and (body["kind"], body["metadata"]["name"]) == ("ConfigMap", names.results("digits")):
+            self.origin.check_results(body["data"])
+        if verb != "delete" and (body["kind"], body["metadata"]["name"]) == ("Service", "digits"):
+            self.origin.check_active(body["spec"]["selector"][names.SERVER_LABEL])
         self.service.write(verb, body, self.wanted)
 
     def _keep(self) -> None:

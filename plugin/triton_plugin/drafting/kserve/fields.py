@@ -9,7 +9,6 @@ from triton_converters.contract.uris import SCHEMES, split
 from triton_operator import names
 from triton_operator.api.server_arguments import is_allowed
 from triton_operator.names import Body
-from triton_plugin.drafting.first_object import object_name
 from triton_plugin.drafting.kserve.service import Service, map_of
 from triton_plugin.drafting.kserve.table import MODEL, NO_FIELD, TABLE
 
@@ -24,6 +23,10 @@ NUMBER = re.compile(r"^[0-9]{1,9}\Z")
 DNS_LABEL = re.compile(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z")
 LABEL = re.compile(r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?\Z")
 LABEL_KEY = re.compile(r"^([a-z0-9][-a-z0-9.]{0,251}[a-z0-9]/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z")
+SPEAKING_V1 = ("tensorflow", "pytorch", "xgboost", "lightgbm")
+"""Formats whose clients ask by v1 unless the InferenceService says otherwise: KServe's own servers do."""
+KSERVES_RUNTIMES = "kserve-"
+"""How the names of the runtimes begin that KServe brings along."""
 ARCHIVES = (".tar", ".tgz", ".gz", ".zip", ".mar")
 OWN_ANNOTATIONS = ("kubectl.kubernetes.io/", "serving.kserve.io/storageSecretName", "serving.kserve.io/stop")
 """How annotations begin that have a rule, or are nobody's wish."""
@@ -38,10 +41,12 @@ class MappedField(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A field that has no place, and why."""
+    """A field that has no place, or needs more, and why."""
 
     field: str
     why: str
+    needs_hand: bool = False
+    """Whether somebody has to do it before the object serves as the InferenceService did."""
 
 
 Found = MappedField | LeftOut
@@ -57,7 +62,7 @@ def fields(service: Service) -> Iterator[Found]:
     for name in map_of(service.body, "spec"):
         if name != "predictor":
             rule = TABLE[name] if name in COMPONENTS else NO_FIELD
-            yield LeftOut(name, rule.note)
+            yield LeftOut(name, rule.note, rule.needs_hand)
     yield from _replicas(service)
     for name, value in service.predictor.items():
         if name not in (service.kind, "minReplicas", "maxReplicas"):
@@ -65,6 +70,8 @@ def fields(service: Service) -> Iterator[Found]:
             yield from _read(field, field, value, service)
     for name, value in service.model.items():
         yield from _read(f"{MODEL}.{name}", f"predictor.{service.kind}.{name}", value, service)
+    if service.form in SPEAKING_V1 and not service.model.get("protocolVersion"):
+        yield from _protocol(f"predictor.{service.kind}.protocolVersion", "v1", service)
 
 
 def _read(rule: str, field: str, value: Any, service: Service) -> Iterator[Found]:
@@ -81,16 +88,12 @@ def _read(rule: str, field: str, value: Any, service: Service) -> Iterator[Found
 
 
 def _by_table(rule: str, field: str, value: Any) -> Found:
-    place, note = TABLE.get(rule, NO_FIELD)
-    return MappedField(field, place, value) if place else LeftOut(field, note)
+    place, note, needs_hand = TABLE.get(rule, NO_FIELD)
+    return MappedField(field, place, value) if place else LeftOut(field, note, needs_hand)
 
 
 def _metadata(service: Service) -> Iterator[Found]:
     metadata = map_of(service.body, "metadata")
-    name = object_name(service.name)
-    yield MappedField("metadata.name", "metadata.name", name)
-    if name != service.name:
-        yield LeftOut("metadata.name", f"no object may be named {service.name}; clients find the Service {name}")
     namespace = metadata.get("namespace")
     if namespace is not None and DNS_LABEL.match(str(namespace)):
         yield MappedField("metadata.namespace", "metadata.namespace", str(namespace))
@@ -111,6 +114,7 @@ def _annotations(annotations: Body) -> Iterator[Found]:
     if secret := annotations.get("serving.kserve.io/storageSecretName"):
         rule = "metadata.annotations.serving.kserve.io/storageSecretName"
         yield MappedField(rule, TABLE[rule].place, secret)
+        yield LeftOut(rule, TABLE[rule].note, needs_hand=True)
     for key in map(str, annotations):
         if not key.startswith(OWN_ANNOTATIONS):
             is_own = key.startswith("serving.kserve.io/")
@@ -143,7 +147,9 @@ def _storage_uri(field: str, value: Any, service: Service) -> Iterator[Found]:
     if blob := BLOB.match(uri):
         yield MappedField(field, "source.uri", f"azure://{blob[1]}")
         yield LeftOut(
-            field, "azure needs a Secret with AZURE_STORAGE_ACCOUNT_NAME in source.secretRef (docs/source.md)"
+            field,
+            "azure needs a Secret with AZURE_STORAGE_ACCOUNT_NAME in source.secretRef (docs/source.md)",
+            needs_hand=True,
         )
         return
     if uri.startswith("hf://") and ":" in uri.removeprefix("hf://"):
@@ -151,14 +157,15 @@ def _storage_uri(field: str, value: Any, service: Service) -> Iterator[Found]:
         yield MappedField(field, "source.version", version)
     # A URI that is left out is not quoted: it may hold credentials.
     if uri.startswith("oci://"):
-        yield LeftOut(field, "it is an image, and the operator takes artifacts, as ORAS pushes them")
+        why = "it is an image, and the operator takes artifacts, as ORAS pushes them"
+        yield LeftOut(field, why, needs_hand=True)
     elif PurePosixPath(uri).suffix in ARCHIVES:
-        yield LeftOut(field, "it is an archive, and none is unpacked; give the files")
+        yield LeftOut(field, "it is an archive, and none is unpacked; give the files", needs_hand=True)
     else:
         try:
             split(uri)
         except ValueError as error:
-            yield LeftOut(field, str(error))
+            yield LeftOut(field, str(error), needs_hand=True)
         else:
             yield MappedField(field, "source.uri", uri)
 
@@ -173,7 +180,8 @@ def _storage(field: str, value: Any, service: Service) -> Iterator[Found]:
     for name in given:
         if name not in ("path", "parameters"):
             why = f"put the login {given[name]} into a Secret (docs/source.md), and name that in source.secretRef"
-            yield LeftOut(f"{field}.{name}", why if name == "key" else NO_FIELD.note)
+            is_key = name == "key"
+            yield LeftOut(f"{field}.{name}", why if is_key else NO_FIELD.note, needs_hand=is_key)
 
 
 def _account(field: str, value: Any, service: Service) -> Iterator[Found]:
@@ -185,9 +193,11 @@ def _account(field: str, value: Any, service: Service) -> Iterator[Found]:
             field,
             "the Helm value allowed.serviceAccounts must name it; if it brings a Secret along instead, name that one in"
             " source.secretRef (docs/source.md)",
+            needs_hand=True,
         )
     else:
-        yield LeftOut(field, "servers have no ServiceAccount; name a Secret for the download in source.secretRef")
+        why = "servers have no ServiceAccount; name a Secret for the download in source.secretRef"
+        yield LeftOut(field, why, needs_hand=True)
 
 
 def _runtime_version(field: str, value: Any, service: Service) -> Iterator[Found]:
@@ -206,12 +216,18 @@ def _image(field: str, value: Any, service: Service) -> Iterator[Found]:
     if "tritonserver" in str(value):
         yield MappedField(field, "serving.image", value)
     else:
-        yield LeftOut(field, f"{value} is no tritonserver")
+        yield LeftOut(field, f"{value} is no tritonserver", needs_hand=True)
+
+
+def _runtime(field: str, value: Any, service: Service) -> Iterator[Found]:
+    is_known = str(value).startswith(KSERVES_RUNTIMES)
+    own = "" if is_known else f"; {value} is not KServe's, and may have other backends, which the model then needs"
+    yield LeftOut(field, f"{TABLE[f'{MODEL}.runtime'].note}{own}", needs_hand=not is_known)
 
 
 def _protocol(field: str, value: Any, service: Service) -> Iterator[Found]:
     if "v2" not in str(value):
-        yield LeftOut(field, f"clients of {value} have to ask by v2: Triton does not know {value}")
+        yield LeftOut(field, f"clients of {value} have to ask by v2: Triton does not know {value}", needs_hand=True)
 
 
 def _resources(field: str, value: Any, service: Service) -> Iterator[Found]:
@@ -226,7 +242,7 @@ def _resources(field: str, value: Any, service: Service) -> Iterator[Found]:
                     if name != "nvidia.com/gpu":
                         yield MappedField(place, "gpu.resourceName", name)
             elif "/" in str(name) or "." in str(name):
-                yield LeftOut(place, "only GPUs of NVIDIA are known")
+                yield LeftOut(place, "only GPUs of NVIDIA are known", needs_hand=True)
             else:
                 yield MappedField(place, f"serving.pod.resources.{part}.{name}", str(amount))
 
@@ -310,6 +326,7 @@ SPECIAL: Mapping[str, Callable[[str, Any, Service], Iterator[Found]]] = {
     f"{MODEL}.storage": _storage,
     f"{MODEL}.runtimeVersion": _runtime_version,
     f"{MODEL}.image": _image,
+    f"{MODEL}.runtime": _runtime,
     f"{MODEL}.protocolVersion": _protocol,
     f"{MODEL}.resources": _resources,
     f"{MODEL}.env": _env,

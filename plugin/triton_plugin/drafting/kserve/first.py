@@ -4,17 +4,17 @@ Each value that is taken is tried on the CRD, and becomes a comment if that refu
 another API.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import NamedTuple
 
 import yaml
 
 from triton_converters.contract.text import printable
 from triton_operator.names import API_VERSION, KIND, Body
-from triton_plugin.drafting.first_object import ObjectOptions, object_name
-from triton_plugin.drafting.kserve.fields import Found, LeftOut, MappedField, fields
-from triton_plugin.drafting.kserve.service import Service, read
+from triton_plugin.drafting.kserve.fields import Found, LeftOut, MappedField
+from triton_plugin.drafting.kserve.listing import SINGLE_FILES
+from triton_plugin.drafting.kserve.service import Service
 from triton_plugin.drafting.marks import TODO
 from triton_plugin.drafting.validation.validate import check
 from triton_plugin.errors import FolderError
@@ -27,57 +27,47 @@ SOME_CPU = {"resources": {"requests": {"cpu": "100m"}}}
 REQUIRED = ("spec.source.uri", "spec.models[0].path")
 """What no object can do without; if it does not go together with another value, that one is left out."""
 UNKNOWN_PATH = TODO
-FILES = (".onnx", ".json", ".ubj", ".bst", ".txt")
-"""How the names of files end that are a whole model."""
 
 
-def first_object_from(documents: Iterable[Any], options: ObjectOptions, path: str = "", form: str = "") -> str:
-    """Return the YAML for the one InferenceService among objects.
+class FirstObject(NamedTuple):
+    """A first object of an InferenceService."""
 
-    ``path``: the model below the source, which an InferenceService does not name, and ``form``: its format; empty: not
-    given. Raises FolderError if there is not exactly one InferenceService, or if it serves what the operator does not.
+    name: str
+    text: str
+    """The YAML."""
+    to_do: tuple[str, ...]
+    """What somebody has to do before it serves as the InferenceService did."""
+
+
+def first_object_from(service: Service, name: str, found: Sequence[Found]) -> FirstObject:
+    """Return an object of that name. ``found``: what goes into it; a later value replaces an earlier one.
+
+    Raises FolderError if it would be refused without any of these values, or an option is.
     """
-    service = read(documents)
-    body, taken, left_out = _accepted(service, [*fields(service), *_given(options, path, form)])
-    is_told = any(each.place == "source.uri" for each in taken)
+    body, taken, left_out = _accepted(service, name, found)
+    missing = list(_missing(service, body, is_told=any(each.place == "source.uri" for each in taken)))
     text = yaml.safe_dump(body, sort_keys=False, width=WIDTH, allow_unicode=True)
     # Comments quote a file that anybody may have written; values are escaped by YAML.
-    return printable("\n".join([*map(_line, _comments(service, body, left_out, is_told)), text]))
+    commented = printable("\n".join([*map(_line, _comments(service, missing, left_out)), text]))
+    return FirstObject(name, commented, (*missing, *(_sentence(each) for each in left_out if each.needs_hand)))
 
 
-def _given(options: ObjectOptions, path: str, form: str) -> Iterator[Found]:
-    """What the command's options say; it comes after the fields, and so replaces them."""
-    constrained = {"objectives": [{"metric": "throughput"}], "constraints": {"p99Latency": options.p99_latency}}
-    said = {
-        "--source": ("source.uri", options.source),
-        "--dataset": ("dataset.uri", options.dataset),
-        "--model": ("models[].path", path),
-        "--format": ("models[].format", form),
-        "--gpu": ("gpu.product", options.gpu),
-        "--max-batch-size": ("models[].config.maxBatchSize", options.max_batch_size),
-        "--p99-latency": ("selection", constrained if options.p99_latency else ""),
-    }
-    for option, (place, value) in said.items():
-        if value not in ("", None):
-            yield MappedField(option, place, value)
-
-
-def _accepted(service: Service, found: Sequence[Found]) -> tuple[Body, list[MappedField], list[LeftOut]]:
+def _accepted(service: Service, name: str, found: Sequence[Found]) -> tuple[Body, list[MappedField], list[LeftOut]]:
     """The object without what the CRD refuses, what is in it, and what has no place. Raises FolderError."""
     taken = [each for each in found if isinstance(each, MappedField)]
     left_out = [each for each in found if isinstance(each, LeftOut)]
     while True:
-        body, places = _body(service, taken)
+        body, places = _body(service, name, taken)
         faults = check(body)
         if not faults:
             return body, taken, left_out
         blamed = {number: fault.message for fault in faults for number in _blamed(fault.path, places)}
         if not blamed:
-            raise FolderError(f"an object for InferenceService {service.name} would be invalid: {faults[0]}")
+            raise FolderError(f"an object for it would be invalid: {faults[0]}")
         for number, why in blamed.items():
             if taken[number].field.startswith("--"):
                 raise FolderError(f"{taken[number].field}: {why}")
-            left_out.append(LeftOut(taken[number].field, f"the API refuses it: {why}"))
+            left_out.append(LeftOut(taken[number].field, f"the API refuses it: {why}", needs_hand=True))
         taken = [each for number, each in enumerate(taken) if number not in blamed]
 
 
@@ -90,9 +80,8 @@ def _blamed(path: str, places: Sequence[str]) -> list[int]:
     return within or [number for number in below if places[number] not in REQUIRED and path != "spec"]
 
 
-def _body(service: Service, taken: Sequence[MappedField]) -> tuple[Body, list[str]]:
+def _body(service: Service, name: str, taken: Sequence[MappedField]) -> tuple[Body, list[str]]:
     """The object, and the path of each value in it."""
-    name = object_name(service.name)
     spec: Body = {
         "source": {"uri": f"pvc://models/{name}"},
         "dataset": {},
@@ -110,10 +99,6 @@ def _body(service: Service, taken: Sequence[MappedField]) -> tuple[Body, list[st
     if not any(each.place.startswith("serving.pod.resources.") and each.place.endswith(".cpu") for each in taken):
         spec["serving"] = {"pod": {"resources": {"requests": dict(SOME_CPU["resources"]["requests"])}}}
     places = [_put(body, each) for each in taken]
-    path = spec["models"][0]["path"]
-    if service.form == "triton" and path != UNKNOWN_PATH:
-        # Clients of a Triton repository know the model by its folder's name.
-        spec["models"][0]["name"] = PurePosixPath(str(path)).name
     body["spec"] = {field: value for field, value in spec.items() if value not in ({}, [])}
     return body, places
 
@@ -122,7 +107,7 @@ def _path(taken: Sequence[MappedField]) -> str:
     """The path of the model, if the source is that single file."""
     uri = next((str(each.value) for each in reversed(taken) if each.place == "source.uri"), "")
     last = PurePosixPath(uri).name
-    return last if last.endswith(FILES) else UNKNOWN_PATH
+    return last if last.endswith(SINGLE_FILES) else UNKNOWN_PATH
 
 
 def _put(body: Body, value: MappedField) -> str:
@@ -145,26 +130,38 @@ def _put(body: Body, value: MappedField) -> str:
     return f"{path}.{last}[{len(items) - 1}]".removeprefix(".")
 
 
-def _comments(service: Service, body: Body, left_out: Sequence[LeftOut], is_told: bool) -> Iterator[str]:
-    """What somebody has to fill in, and what has no place. ``is_told``: where the files are."""
-    spec = body["spec"]
+def _missing(service: Service, body: Body, *, is_told: bool) -> Iterator[str]:
+    """What somebody has to fill in. ``is_told``: where the files are."""
+    if not is_told:
+        yield "source.uri: where the files are, by a URI of docs/source.md (--source URI)"
+    if body["spec"]["models"][0]["path"] == UNKNOWN_PATH:
+        what = "the model's folder" if service.form == "triton" else "the model's file or folder"
+        yield (
+            f"models[0].path: {what} below the URI, which an InferenceService does not name (--model PATH, or --listing"
+            " FILE)"
+        )
+    if _needs_dataloader(service):
+        yield (
+            "dataloader: a file with get_dataloader_fn, and the model as TorchScript: archives of TorchServe are not"
+            " taken (docs/user-files.md)"
+        )
+
+
+def _comments(service: Service, missing: Sequence[str], left_out: Sequence[LeftOut]) -> Iterator[str]:
+    """What somebody has to fill in, and what has no place."""
     yield (
         f"Written by `kubectl triton init --from`, for InferenceService {service.name}. After every change, check it:"
         " `kubectl triton validate FILE`."
     )
-    if not is_told:
-        yield f"{TODO}: source.uri: where the files are, by a URI of docs/source.md (--source URI)."
-    if spec["models"][0]["path"] == UNKNOWN_PATH:
-        what = "the model's folder" if service.form == "triton" else "the model's file or folder"
-        yield f"{TODO}: models[0].path: {what} below the URI, which an InferenceService does not name (--model PATH)."
-    if _needs_dataloader(service):
-        yield (
-            f"{TODO}: dataloader: a file with get_dataloader_fn, and the model as TorchScript: archives of TorchServe"
-            " are not taken (docs/user-files.md)."
-        )
+    for each in missing:
+        yield f"{TODO}: {each}."
     if left_out:
         yield "Of the InferenceService, this is not taken, or needs more:"
-        yield from dict.fromkeys(f"- {field}: {why[:LONGEST_REASON]}" for field, why in left_out)
+        yield from dict.fromkeys(f"- {_sentence(each)}" for each in left_out)
+
+
+def _sentence(left_out: LeftOut) -> str:
+    return f"{left_out.field}: {left_out.why[:LONGEST_REASON]}"
 
 
 def _needs_dataloader(service: Service) -> bool:

@@ -31,43 +31,47 @@ class Service:
     """Name of the model's format."""
 
 
-def read(documents: Iterable[Any]) -> Service:
-    """Return the one InferenceService among objects.
-
-    Raises FolderError if there is not exactly one, or if it serves what the operator does not.
-    """
-    objects = [
+def services(documents: Iterable[Any]) -> list[Body]:
+    """Return the InferenceServices among objects, and among the items of lists, in their order."""
+    return [
         each
         for document in map(_as_json, documents)
         if isinstance(document, dict)
         for each in (document["items"] if isinstance(document.get("items"), list) else [document])
         if isinstance(each, dict) and each.get("kind") == KIND
     ]
-    if len(objects) != 1:
-        raise FolderError(f"the file has {len(objects)} objects of kind {KIND}; pass a file with exactly one")
-    (body,) = objects
+
+
+def read(body: Body) -> Service:
+    """Return the parts of an InferenceService. Raises FolderError if it serves what the operator does not."""
     if body.get("apiVersion") not in API_VERSIONS:
-        raise FolderError(f"the {KIND} is of apiVersion {body.get('apiVersion')}; only {API_VERSIONS[0]} is read")
+        raise FolderError(f"it is of apiVersion {body.get('apiVersion')}; only {API_VERSIONS[0]} is read")
     metadata, predictor = map_of(body, "metadata"), map_of(map_of(body, "spec"), "predictor")
     name = str(metadata.get("name") or metadata.get("generateName") or "")
     kind = next((each for each in ("model", *FORMATS, *OTHER_PREDICTORS) if each in predictor), "")
     if not kind:
-        raise FolderError(
-            f"{KIND} {name} runs a container of its user; the operator runs only tritonserver. Keep this one"
-        )
+        raise FolderError("it runs a container of its user; the operator runs only tritonserver. Keep it")
     model = map_of(predictor, kind)
     form = str(map_of(model, "modelFormat").get("name", "")) if kind == "model" else kind
     if form == SKLEARN:
         raise FolderError(
-            f"{KIND} {name} has a model of scikit-learn, of which KServe reads pickles; the operator runs none. Save it"
-            " with skops (skops.io.dump(model, 'model.skops')), and run `kubectl triton run model.skops`"
+            "it has a model of scikit-learn, of which KServe reads pickles; the operator runs none. Save it with skops"
+            " (skops.io.dump(model, 'model.skops')), and run `kubectl triton run model.skops`"
         )
     if form not in FORMATS:
         raise FolderError(
-            f"{KIND} {name} has a model of format {form or '(none)'}; {', '.join(FORMATS)} are taken. Keep this one, or"
-            " give the model in another format, such as ONNX"
+            f"it has a model of format {form or '(none)'}; {', '.join(FORMATS)} are taken. Keep it, or give the model"
+            " in another format, such as ONNX"
         )
     return Service(name, body, predictor, kind, model, form)
+
+
+def own_address(body: Body) -> str:
+    """Return the name of the Kubernetes Service by which clients find it, as its status tells; empty: not known."""
+    at: Any = body
+    for field in ("status", "address", "url"):
+        at = at.get(field) if isinstance(at, dict) else None
+    return str(at or "").partition("://")[2].partition(".")[0]
 
 
 def _as_json(value: Any) -> Any:

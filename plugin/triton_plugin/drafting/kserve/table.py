@@ -12,6 +12,8 @@ class Rule(NamedTuple):
     added; empty: there is none."""
     note: str = ""
     """What differs, or what to do instead."""
+    needs_hand: bool = False
+    """Whether somebody has to do it before the object serves as the InferenceService did."""
 
 
 NO_FIELD = Rule("", "a TritonDeployment has no such field")
@@ -28,8 +30,12 @@ TABLE: Mapping[str, Rule] = {
         "source.secretRef.name", "the Secret needs the keys of docs/source.md"
     ),
     "metadata.annotations.serving.kserve.io/stop": Rule("serving.replicas", "0 if it is true"),
-    "transformer": Rule("", "keep it as a Deployment; let it ask the Service of the object's name, port 8000 or 8001"),
-    "explainer": Rule("", "keep it as a Deployment; let it ask the Service of the object's name, port 8000 or 8001"),
+    "transformer": Rule(
+        "", "keep it as a Deployment; let it ask the Service of the object's name, port 8000 or 8001", needs_hand=True
+    ),
+    "explainer": Rule(
+        "", "keep it as a Deployment; let it ask the Service of the object's name, port 8000 or 8001", needs_hand=True
+    ),
     "canary": Rule("", "set `serving.route.canary` and `serving.soak` (docs/rollout.md)"),
     f"{MODEL}.modelFormat": Rule(
         "", "a file shows its format; triton, onnx, tensorflow, pytorch, xgboost and lightgbm are taken"
@@ -51,7 +57,7 @@ TABLE: Mapping[str, Rule] = {
     f"{MODEL}.startupProbe": Rule("", "set `serving.progressDeadlineSeconds` for a model that loads slowly"),
     f"{MODEL}.volumeMounts": Rule("", "a server sees only its own files, which `source` names"),
     f"{MODEL}.securityContext": Rule("", "containers have no rights, and a read-only root, in any case"),
-    "predictor.storageUris": Rule("", "a source has one URI; `weights` and `dataset` may have others"),
+    "predictor.storageUris": Rule("", "a source has one URI; `weights` and `dataset` may have others", needs_hand=True),
     "predictor.minReplicas": Rule(
         "serving.autoscaling.minReplicas", "at least 1; `serving.replicas` without a maximum"
     ),
@@ -86,7 +92,7 @@ TABLE: Mapping[str, Rule] = {
     ),
     "predictor.deploymentStrategy": Rule("", "a new revision replaces the old one once it was measured"),
     "predictor.containers": Rule("", "a server's pod has no other containers"),
-    "predictor.initContainers": Rule("", "run a Job that prepares the files (docs/source.md)"),
+    "predictor.initContainers": Rule("", "run a Job that prepares the files (docs/source.md)", needs_hand=True),
     "predictor.volumes": Rule("", "a server sees only its own files, which `source` names"),
     "predictor.workerSpec": Rule("", "a server runs on one node"),
 }
