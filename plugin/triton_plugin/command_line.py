@@ -181,12 +181,7 @@ def _check(parser: Parser) -> None:
     }.items():
         metavar = f"{name.upper()}={'ARCHIVE' if name == 'image' else 'FOLDER'}"
         parser.add_argument(f"--{name}", type=named_path, action="append", default=[], metavar=metavar, help=what)
-    parser.add_argument(
-        "--python",
-        metavar="PROGRAM",
-        help="Python whose packages run your code, such as that of the virtual environment with your PyTorch",
-    )
-    _unboxed(parser)
+    _programs(parser)
     parser.add_argument(
         "--publish",
         default="",
@@ -213,7 +208,13 @@ def _check(parser: Parser) -> None:
     _timeout(parser)
 
 
-def _unboxed(parser: Parser) -> None:
+def _programs(parser: Parser) -> None:
+    """Add how programs run on this machine."""
+    parser.add_argument(
+        "--python",
+        metavar="PROGRAM",
+        help="Python whose packages run your code, such as that of the virtual environment with your PyTorch",
+    )
     parser.add_argument(
         "--unboxed",
         action="store_true",
@@ -226,7 +227,7 @@ def _replay(parser: Parser) -> None:
     parser.add_argument(
         "--key", type=Path, required=True, metavar="FILE", help="public key in PEM that must have signed it"
     )
-    _unboxed(parser)
+    _programs(parser)
 
 
 def _validate(parser: Parser) -> None:

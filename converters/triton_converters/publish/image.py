@@ -176,7 +176,8 @@ def _layers(files: Sequence[TarEntry], folders: Sequence[str]) -> list[TarLayer]
     large = in_turn[:MOST_LARGE]
     small = [each for each in files if each not in large]
     # An ensemble's version directory is empty, and without one a server does not load it.
-    empty = [name for name in folders if not any(each.name.startswith(f"{name}/") for each in files)]
+    filled = {str(above) for each in files for above in PurePosixPath(each.name).parents}
+    empty = [name for name in folders if name not in filled]
     first = [_layer(small, empty)] if small or empty else []
     return [*first, *(_layer([each]) for each in large)]
 

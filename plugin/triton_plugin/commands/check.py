@@ -32,7 +32,7 @@ from triton_operator import names
 from triton_operator.jobs.attestation import NotPassedError, Passed
 from triton_plugin.command_line import OBJECT_ENDINGS
 from triton_plugin.commands.arguments import model_folder, moment, object_options
-from triton_plugin.commands.machine import CACHE, installation, interpreter, runtime
+from triton_plugin.commands.machine import CACHE, in_words_of_here, installation, interpreter, runtime
 from triton_plugin.commands.machine import settings as settings_of
 from triton_plugin.commands.report import document
 from triton_plugin.drafting.first_object import misspelled, notices, object_name, undemanded
@@ -59,15 +59,6 @@ LOOK_SECONDS = 1.0
 """How often a command that serves looks whether its engine still works."""
 CONFIG_MAP_KEY = re.compile(r"\.?[-\w][-.\w]{0,251}", re.ASCII)
 """A key that an API server takes (IsConfigMapKey in k8s.io/apimachinery)."""
-
-
-WORDS = {
-    "the Secret of spec.publish.secretRef": "the file config.json of DOCKER_CONFIG, which docker login writes,",
-    "the Secret of spec.publish.signing.secretRef": "the file of --signing-key",
-    "correct the Secret": "correct the key or COSIGN_PASSWORD",
-    "kubectl triton retry NAME": "the same command again",
-}
-"""What a message about an object's Secrets means for the options of this command."""
 
 
 @dataclass(frozen=True)
@@ -196,10 +187,7 @@ def _publish(subject: Subject, publishing: Publishing, place: Place, claims: Map
         request = publishing.request(passed)
         result = publish(request, claims.get(claim, place.folder / "claims" / claim), publishing.signing, place)
     except (NotPassedError, PodError) as error:
-        words = str(error)
-        for ours, theirs in WORDS.items():
-            words = words.replace(ours, theirs)
-        raise CheckError(f"nothing was published: {words}") from error
+        raise CheckError(f"nothing was published: {in_words_of_here(str(error))}") from error
     host = target(request.uri)
     by = f"signed by the key sha256:{result.signer}" if result.signer else "not signed: name a key by --signing-key"
     say(f"\nPublished {host.host}/{host.name}@{result.digest}, tag {result.tag}, {by}")

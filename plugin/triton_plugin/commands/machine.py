@@ -30,6 +30,24 @@ AUTHORITIES = "SSL_CERT_FILE"
 """The variable that names a file with the authorities that this machine trusts."""
 CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
+ACCOUNT = "config.json of DOCKER_CONFIG (docker login)"
+WORDS = {
+    "name a Secret with credentials in spec.source.secretRef": f"put an account into {ACCOUNT}",
+    "the Secret of spec.source.secretRef": ACCOUNT,
+    "the Secret of spec.publish.secretRef": ACCOUNT,
+    "the Secret of spec.publish.signing.secretRef": "the file of --signing-key",
+    "correct the Secret": "correct the key or COSIGN_PASSWORD",
+    "kubectl triton retry NAME": "the same command again",
+}
+"""What a message about an object's Secrets means for a command that has none."""
+
+
+def in_words_of_here(message: str) -> str:
+    """Return the message of a Job for the user of a command on this machine."""
+    for ours, theirs in WORDS.items():
+        message = message.replace(ours, theirs)
+    return message
+
 
 def installation(own: Python, *, has_packages: bool = False) -> Installation:
     """Return what stands for the images. ``has_packages``: as of Installation."""
@@ -50,7 +68,7 @@ def runtime(options: argparse.Namespace, own: Python) -> Runtime:
     return box
 
 
-def interpreter(program: str | None = None) -> Python:
+def interpreter(program: str | None) -> Python:
     """Return the interpreter of a program, by default of this command; of the archive, which has none, the machine's.
 
     Raises InstallError.

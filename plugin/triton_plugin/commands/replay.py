@@ -15,7 +15,7 @@ from triton_local.interpreter import InstallError
 from triton_local.publishing import Place
 from triton_local.replaying import replay
 from triton_local.runtime import Image
-from triton_plugin.commands.machine import installation, interpreter, runtime, settings
+from triton_plugin.commands.machine import in_words_of_here, installation, interpreter, runtime, settings
 from triton_plugin.errors import ReplayError
 from triton_plugin.exits import Exit
 from triton_plugin.telling.replay import told
@@ -29,16 +29,16 @@ def run(options: argparse.Namespace) -> Exit:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
     folder = Path(tempfile.mkdtemp(prefix="triton-replay-"))
     try:
-        own = interpreter()
+        own = interpreter(options.python)
         boxes = runtime(options, own)
-        installed = installation(own)
+        installed = installation(own, has_packages=options.python is not None)
         place = Place(folder, boxes, _image(installed.image), settings(installed))
         result, predicate = replay(request, key, place)
     except (InstallError, PodError) as error:
-        raise ReplayError(f"{options.image} was not replayed: {error}") from error
+        raise ReplayError(f"{options.image} was not replayed: {in_words_of_here(str(error))}") from error
     if predicate is None:
         shutil.rmtree(folder, ignore_errors=True)
-        raise ReplayError(f"{options.image} was not replayed: {result.message}")
+        raise ReplayError(f"{options.image} was not replayed: {in_words_of_here(result.message)}")
     for line in told(options.image, predicate, result):
         say(line)
     if result.repeats:
