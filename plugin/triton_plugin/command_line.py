@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from triton_converters.contract.formats import AS_GIVEN, ENSEMBLE, SOURCE_FORMATS
 from triton_converters.contract.stages import STAGES
-from triton_plugin.argument_types import named_path, threshold, time
+from triton_plugin import argument_groups
+from triton_plugin.argument_groups import Parser
+from triton_plugin.argument_types import named_path
 
 DESCRIPTION = "Put files on a claim, inspect a TritonDeployment and its results, or check a file."
 EPILOG = """\
@@ -19,18 +20,11 @@ Instead of a NAME, report, explain, history and compare also take a file with th
 `kubectl get td/NAME configmap/NAME-results -o yaml`.
 """
 NAME_OR_FILE = "name of a TritonDeployment, or a saved file: a name with a dot or a slash is one"
-FORMATS = tuple(name for name in SOURCE_FORMATS if name not in (*AS_GIVEN, ENSEMBLE))
-"""Formats of a model that the user may name. Tables and Python steps are for ensembles, which people write."""
 OBJECT_ENDINGS = (".yaml", ".yml")
 """How a file with an object is told from a model's."""
 REPORT_FORMS = ("html", "md", "csv", "json")
 LOG_LINES = 50
 """How many of the last lines of each container are printed: an exception and what led to it."""
-CLAIM_SIZE = "10Gi"
-"""Size of a claim that is made."""
-WRITE = "--write-requirements"
-
-Parser = argparse.ArgumentParser
 
 
 def parser() -> Parser:
@@ -38,12 +32,12 @@ def parser() -> Parser:
     found = Parser(prog="kubectl triton", description=DESCRIPTION, epilog=EPILOG)
     found.add_argument("--version", action=_Version, nargs=0, help="print the version of this plugin")
     found.set_defaults(namespace=None, context=None, kubeconfig=None)
-    _location(found)
+    argument_groups.location(found)
     subparsers = found.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (text, add_arguments) in COMMANDS.items():
         command = subparsers.add_parser(name, help=text, description=text)
         add_arguments(command)
-        _location(command)
+        argument_groups.location(command)
     return found
 
 
@@ -61,20 +55,6 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _location(parser: Parser) -> None:
-    """Add where the objects are, which may stand before or after the command's name, as kubectl has it."""
-    # What is not there keeps what the other place says.
-    keep = argparse.SUPPRESS
-    parser.add_argument("-n", "--namespace", default=keep, help="namespace; default: the context's")
-    parser.add_argument("--context", default=keep, help="context of the kubeconfig; default: the current one")
-    parser.add_argument(
-        "--kubeconfig",
-        metavar="FILE",
-        default=keep,
-        help="kubeconfig; default: that of KUBECONFIG, ~/.kube/config or, in a pod, its own account",
-    )
-
-
 def _name(parser: Parser) -> None:
     parser.add_argument("name", metavar="NAME", help="name of the TritonDeployment")
 
@@ -89,7 +69,7 @@ def _run(parser: Parser) -> None:
         metavar="FOLDER|FILE|URI",
         help="folder with the model, or the model's file; or where the cluster finds them, such as s3://BUCKET/PREFIX",
     )
-    _model(parser)
+    argument_groups.model(parser)
     parser.add_argument("--name", default="", help="name of the object; default: after the folder")
     parser.add_argument("--secret", default="", metavar="NAME", help="Secret with the credentials for a URI")
     parser.add_argument("--dry-run", action="store_true", help="print the object, and do nothing else")
@@ -103,8 +83,8 @@ def _run(parser: Parser) -> None:
         action="store_true",
         help="with --update: end a rollback by the same write; the earlier revision serves until the files have passed",
     )
-    _timeout(parser)
-    _claim(parser)
+    argument_groups.timeout(parser)
+    argument_groups.claim(parser)
 
 
 def _init(parser: Parser) -> None:
@@ -125,39 +105,8 @@ def _init(parser: Parser) -> None:
         metavar="FILE|FOLDER",
         help="of --from: the URIs of the sources' files, one a line; or a folder with the files of its one source",
     )
-    _model(parser)
+    argument_groups.model(parser)
     parser.add_argument("--source", default="", metavar="URI", help="where the cluster finds the folder's files")
-
-
-def _model(parser: Parser) -> None:
-    """Add what the files of a model do not show."""
-    parser.add_argument(
-        "--model", default="", metavar="PATH", help="path of the model below the folder, if there are several"
-    )
-    parser.add_argument(
-        "--format", choices=FORMATS, default="", help="format of the model, if its file does not show it"
-    )
-    parser.add_argument(
-        "--dataset", default="", metavar="URI", help="where the cluster finds the data that the dataloader reads"
-    )
-    parser.add_argument("--gpu", default="", metavar="PRODUCT", help="product of the nodes' GPUs; default: run on CPU")
-    parser.add_argument(
-        "--max-batch-size", type=int, metavar="N", help="largest batch; 0: the model has no batch dimension"
-    )
-    parser.add_argument(
-        "--p99-latency", default="", metavar="TIME", help="budget of the 99th percentile of latency, such as 20ms"
-    )
-    parser.add_argument(
-        "--threshold",
-        action="append",
-        default=[],
-        type=threshold,
-        metavar="METRIC=MIN",
-        help="least value of a metric that the served model must reach, such as accuracy=0.9; may be given again",
-    )
-    parser.add_argument(
-        WRITE, action="store_true", help="write the requirements.txt that Python steps of a Triton repository lack"
-    )
 
 
 def _check(parser: Parser) -> None:
@@ -167,7 +116,7 @@ def _check(parser: Parser) -> None:
         metavar="FOLDER|FILE|OBJECT",
         help="folder with the model, the model's file, or a YAML file with one TritonDeployment",
     )
-    _model(parser)
+    argument_groups.model(parser)
     parser.add_argument("--name", default="", help="name of the object that is written for a model; default: its own")
     parser.add_argument(
         "--folder",
@@ -181,7 +130,7 @@ def _check(parser: Parser) -> None:
     }.items():
         metavar = f"{name.upper()}={'ARCHIVE' if name == 'image' else 'FOLDER'}"
         parser.add_argument(f"--{name}", type=named_path, action="append", default=[], metavar=metavar, help=what)
-    _programs(parser)
+    argument_groups.programs(parser)
     parser.add_argument(
         "--publish",
         default="",
@@ -205,21 +154,7 @@ def _check(parser: Parser) -> None:
         help="once it is ready, answer requests on ports 8000 (HTTP), 8001 (gRPC) and 8002 of 127.0.0.1, until Ctrl-C",
     )
     parser.add_argument("--junit", type=Path, metavar="FILE", help="file for the outcome as JUnit's XML")
-    _timeout(parser)
-
-
-def _programs(parser: Parser) -> None:
-    """Add how programs run on this machine."""
-    parser.add_argument(
-        "--python",
-        metavar="PROGRAM",
-        help="Python whose packages run your code, such as that of the virtual environment with your PyTorch",
-    )
-    parser.add_argument(
-        "--unboxed",
-        action="store_true",
-        help="run programs without isolation, where the machine refuses namespaces: they may do whatever you may",
-    )
+    argument_groups.timeout(parser)
 
 
 def _replay(parser: Parser) -> None:
@@ -227,7 +162,7 @@ def _replay(parser: Parser) -> None:
     parser.add_argument(
         "--key", type=Path, required=True, metavar="FILE", help="public key in PEM that must have signed it"
     )
-    _programs(parser)
+    argument_groups.programs(parser)
 
 
 def _validate(parser: Parser) -> None:
@@ -241,33 +176,12 @@ def _validate(parser: Parser) -> None:
 def _push(parser: Parser) -> None:
     parser.add_argument("path", type=Path, metavar="FOLDER|FILE", help="what to copy; a file becomes a folder of one")
     parser.add_argument("uri", metavar="pvc://CLAIM/PATH", help="the folder that it becomes; what is there is replaced")
-    _claim(parser)
-
-
-def _claim(parser: Parser) -> None:
-    """Add what a claim is made with, if it does not exist yet."""
-    parser.add_argument(
-        "--size", default=CLAIM_SIZE, help=f"size of the claim, if it does not exist yet; default: {CLAIM_SIZE}"
-    )
-    parser.add_argument(
-        "--storage-class", default="", metavar="NAME", help="StorageClass of such a claim; default: the cluster's"
-    )
-    parser.add_argument("--image", default="", help="image of the pod that takes the files; default: the converter's")
+    argument_groups.claim(parser)
 
 
 def _watch(parser: Parser) -> None:
     _name(parser)
-    _timeout(parser)
-
-
-def _timeout(parser: Parser) -> None:
-    """Add the longest time to watch."""
-    parser.add_argument(
-        "--timeout",
-        type=time,
-        metavar="TIME",
-        help="longest time to watch, such as 90s, 30m or 2h; default: without end",
-    )
+    argument_groups.timeout(parser)
 
 
 def _logs(parser: Parser) -> None:

@@ -43,10 +43,10 @@ def test_an_object_for_a_gpu_is_refused_before_anything_is_installed(
     unboxed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Installation, "image", lambda *_: pytest.fail("it installs"))
-    monkeypatch.setattr(check, "_box", lambda _: None)
+    monkeypatch.setattr(check, "runtime", lambda *_: None)
     own = Path(sys.executable)
     interpreter = Python(own, own.parent, own.parent, (), (3, 12, 3), own, ())
-    monkeypatch.setattr(check, "python", lambda _: interpreter)
+    monkeypatch.setattr(check, "interpreter", lambda _: interpreter)
     monkeypatch.setattr(Installation, "name", lambda _, name: f"{name}@sha256:{'0' * 64}")
     monkeypatch.setattr(check, "CACHE", tmp_path / "cache")
     monkeypatch.setenv("PATH", str(tmp_path))

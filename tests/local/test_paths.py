@@ -19,13 +19,13 @@ def test_what_a_session_works_on_is_absolute(tmp_path: Path, monkeypatch: pytest
     seen: list[Path] = []
 
     def checked(folder: Path, *others: Any) -> Exit:
-        options: argparse.Namespace = others[-1]
+        options: argparse.Namespace = others[-2]
         seen.extend([folder, *(each for _, each in (*options.claim, *options.secret))])
         raise SessionError("it was seen")
 
     monkeypatch.setattr(check, "_checked", checked)
-    monkeypatch.setattr(check, "python", lambda _: None)
-    monkeypatch.setattr(check, "_box", lambda _: None)
+    monkeypatch.setattr(check, "interpreter", lambda _: None)
+    monkeypatch.setattr(check, "runtime", lambda *_: None)
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "manifests/samples/digits/digits.onnx", tmp_path)
     words = ("check", "digits.onnx", "--folder", "kept", "--claim", "models=models", "--secret", "bucket=keys")

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from triton_plugin import completion
-from triton_plugin.command_line import COMMANDS, Parser
+from triton_plugin.argument_groups import Parser
+from triton_plugin.command_line import COMMANDS
 from triton_plugin.completion import completed, main
 
 KUBECTL = """#!/bin/sh

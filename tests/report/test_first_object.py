@@ -9,7 +9,7 @@ from tests.converters.pushed import GRAPH, STATE_DICT
 from tests.report.model_folders import FOLDERS, LOADER, METRICS, state_dict, torchscript, write
 from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_plugin.__main__ import main
-from triton_plugin.command_line import FORMATS
+from triton_plugin.argument_groups import FORMATS
 from triton_plugin.drafting.first_object import ObjectOptions, first_object, object_name
 from triton_plugin.drafting.marks import marks
 from triton_plugin.drafting.model_folder import read

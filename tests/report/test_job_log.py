@@ -86,7 +86,7 @@ def test_the_newest_running_jobs_last_point_is_told(api: Api) -> None:
     assert pods == "/api/v1/namespaces/vision/pods"
     assert selected["fieldSelector"] == ["status.phase!=Succeeded,status.phase!=Failed"]
     (selector,) = selected["labelSelector"]
-    stages = "(source,packages,reference,profile,search,measure)"
+    stages = "(source,packages,reference,profile,search,measure,publish)"
     assert selector == f"{names.TRITON_DEPLOYMENT_LABEL}=digits,{names.STAGE_LABEL} in {stages}"
     assert log == "/api/v1/namespaces/vision/pods/new/log"
     assert (wanted["container"], wanted["tailLines"]) == (["run"], ["100"])

@@ -248,13 +248,9 @@ class Store:
         return any(version_of(body) < each <= version for each in seen)
 
     def looks_beside(self, key: Key) -> int:
-        """How many Jobs of other TritonDeployments of the namespace look at their sources; one that has looked goes.
-
-        One that says it is of a TritonDeployment which is not there does not count, because it would not go.
-        """
+        """How many Jobs of other TritonDeployments of the namespace that are there look at their sources."""
         with self._lock:
-            owners = [each.owner for each in self._jobs.users((LOOK, key.namespace))]
-            return sum(each != key and each in self._reasons for each in owners)
+            return sum(key != each.owner in self._reasons for each in self._jobs.users((LOOK, key.namespace)))
 
     def _cleans(self, key: Key) -> bool:
         """Whether a TritonDeployment has a Job that cleans its claim."""

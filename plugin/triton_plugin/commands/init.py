@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from triton_plugin.command_line import WRITE
+from triton_plugin.argument_groups import WRITE
 from triton_plugin.commands.arguments import model_folder, object_options
 from triton_plugin.drafting.first_object import ObjectOptions
 from triton_plugin.drafting.kserve.drafts import STATES, Draft, Request, drafts

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from triton_operator.kube.kinds import TRITON_DEPLOYMENT
-from triton_plugin.command_line import WRITE
+from triton_plugin.argument_groups import WRITE
 from triton_plugin.commands.arguments import cluster, model_folder, object_options
 from triton_plugin.commands.push import push_files
 from triton_plugin.commands.watch import watch_object

@@ -9,7 +9,7 @@ from triton_converters.contract.formats import REPOSITORY, SHOWN, SOURCE_FORMATS
 from triton_converters.contract.model_repository import CONFIG
 from triton_converters.found.formats import MOST_FILES
 from triton_converters.found.kinds import kind_of
-from triton_plugin.command_line import FORMATS
+from triton_plugin.argument_groups import FORMATS
 from triton_plugin.errors import FolderError
 from triton_plugin.reading.python_files import (
     Entrypoint,

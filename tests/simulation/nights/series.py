@@ -40,7 +40,7 @@ CANDIDATE = KeptOutputs("candidate", "onnx", "fp32")
 REQUEST = ComparisonRequest("", "", "", "", 8, Entrypoint("metrics.py", {}), (CANDIDATE,), ())
 MAX_PERCENT = AccuracyRegression().max_percent
 ALLOWED = re.compile(r"and (\S+) is allowed")
-TOLD = re.compile(r"(\w+) \S+ \(\S+ before; a loss of (\S+) is noticed")
+TOLD = re.compile(r"(\w+) \S+ \(\S+ before; (?:[^;]+; )?a loss of (\S+) is noticed")
 
 
 @dataclass

@@ -8,7 +8,7 @@ from rich.filesize import decimal
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from triton_converters.contract.text import printable
-from triton_plugin.command_line import CLAIM_SIZE
+from triton_plugin.argument_groups import CLAIM_SIZE
 from triton_plugin.drafting.push.cluster import Claims
 from triton_plugin.drafting.push.files import Files, collect, digest
 from triton_plugin.drafting.push.objects import Target, target

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from triton_converters.contract.text import quoted
-from triton_plugin.command_line import WRITE
+from triton_plugin.argument_groups import WRITE
 from triton_plugin.drafting.triton_repository.distributions import DISTRIBUTIONS, HEADLESS, OF_TORCH, module, normal
 from triton_plugin.drafting.triton_repository.files import REQUIREMENTS, ModelFiles, Repository
 from triton_plugin.drafting.triton_repository.notes import NAMED, Notes, RequirementsFile, names, place
