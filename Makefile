@@ -264,9 +264,9 @@ test-nodes: venv ## Lose nodes of a development cluster of three, and print what
 	pytest -m nodes tests/nodes
 
 .PHONY: test-integrations
-test-integrations: venv ## Test with the real Kueue, Traefik and KEDA, on the development cluster, and MLflow: minutes; not part of `make test`
+test-integrations: venv ## Test with the real Kueue, Traefik and KEDA, on the development cluster, MLflow and cosign: minutes; not part of `make test`
 	python3 -m hack.devcluster binaries kueue traefik
-	pytest -m integrations tests/integrations tests/converters/test_mlflow_server.py tests/converters/test_example_fraud.py
+	pytest -m integrations tests/integrations tests/converters/test_mlflow_server.py tests/converters/test_example_fraud.py tests/converters/test_cosign.py
 
 .PHONY: test-examples
 test-examples: venv ## Run the examples with one candidate each on the cluster: minutes each; not part of `make test`
