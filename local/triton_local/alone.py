@@ -16,6 +16,7 @@ from triton_local.runtime import Image, Runtime
 from triton_local.volumes import SHARED_MEMORY, Storage
 from triton_operator import names
 from triton_operator.names import Body
+from triton_operator.resources.containers import connection_variables
 from triton_operator.resources.private_server import LOOPBACK
 from triton_operator.settings import Settings
 
@@ -92,12 +93,7 @@ def container(name: str, image: str, command: list[str], mounts: Mapping[str, st
 
 def variables(settings: Settings) -> list[Body]:
     """Return the variables of a container that downloads or pushes."""
-    found = {
-        "HTTPS_PROXY": settings.sources_proxy,
-        "NO_PROXY": ",".join(settings.sources_no_proxy),
-        "SOURCE_CA_BUNDLE": settings.sources_ca_bundle,
-    }
-    return [{"name": name, "value": value} for name, value in found.items() if value]
+    return [{"name": name, "value": value} for name, value in connection_variables(settings).items() if value]
 
 
 @contextmanager

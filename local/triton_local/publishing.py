@@ -7,7 +7,7 @@ from pathlib import Path
 from triton_converters.contract import layout
 from triton_converters.contract.document import DocumentError
 from triton_converters.contract.envelope import Outcome
-from triton_converters.contract.publishing import PublishRequest, PublishResult, target
+from triton_converters.contract.publishing import KEY, PASSWORD, PublishRequest, PublishResult, target
 from triton_local import alone
 from triton_local.runtime import Image, Runtime
 from triton_operator import names
@@ -15,8 +15,6 @@ from triton_operator.jobs.attestation import Passed, predicate
 from triton_operator.settings import Settings
 
 STAGE, CLAIM = "publish", "claim"
-KEY, PASSWORD = "cosign.key", "cosign.password"
-"""The files of the Secret with a signing key, as cosign names them."""
 
 
 @dataclass(frozen=True)

@@ -69,11 +69,16 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def server(mount: Path, authority: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A server whose authority the stage trusts, and a stage that does not pause long."""
+def trusting(mount: Path, authority: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stage trusts the servers' authority, and does not pause long."""
     monkeypatch.setenv(connection.CA_BUNDLE, authority[0].read_text())
     monkeypatch.delenv(connection.PROXY, raising=False)
     monkeypatch.setattr(patience, "PAUSES", (0.01, 0.01))
     connection._pool.cache_clear()
+
+
+@pytest.fixture
+def server(trusting: None, authority: tuple[Path, Path]) -> Iterator[Server]:
+    """A server whose authority the stage trusts."""
     with serving(authority[1]) as server:
         yield server

@@ -27,12 +27,7 @@ FILES = {name.removeprefix("ocr/"): content for name, content in OBJECTS.items()
 
 
 @pytest.fixture
-def models(
-    mount: Path, authority: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Bucket]:
-    monkeypatch.setenv(connection.CA_BUNDLE, authority[0].read_text())
-    monkeypatch.delenv(connection.PROXY, raising=False)
-    monkeypatch.setattr(patience, "PAUSES", (0.01, 0.01))
+def models(trusting: None, authority: tuple[Path, Path], tmp_path: Path) -> Iterator[Bucket]:
     (tmp_path / "s3").mkdir()
     with serving(tmp_path / "s3", authority[1]) as models:
         for name, content in OBJECTS.items():

@@ -13,7 +13,6 @@ from examples.example import read
 from tests.converters.downloaded import download, files, with_secret
 from tests.converters.mlflow_server import PASSWORD, USER, Real, serving
 from tests.converters.test_look import looked
-from triton_converters.fetch import connection
 
 pytestmark = pytest.mark.integrations
 EXAMPLE = read(NAME)
@@ -27,11 +26,8 @@ def real(authority: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(autouse=True)
-def trusting(mount: Path, authority: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stage trusts the server's authority, and has the account."""
-    monkeypatch.setenv(connection.CA_BUNDLE, authority[0].read_text())
-    monkeypatch.delenv(connection.PROXY, raising=False)
-    connection._pool.cache_clear()
+def account(trusting: None) -> None:
+    """The stage has the account."""
     with_secret(username=USER, password=PASSWORD)
 
 

@@ -15,7 +15,7 @@ from tests.converters.pushed import GRAPH
 from tests.converters.test_look import looked, refusal
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
-from triton_converters.fetch import connection, patience
+from triton_converters.fetch import connection
 
 pytestmark = pytest.mark.integrations
 LARGE = bytes(range(256)) * 4000
@@ -61,12 +61,8 @@ def real(authority: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(autouse=True)
-def trusting(mount: Path, authority: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stage trusts the server's authority, has the account, and does not pause long."""
-    monkeypatch.setenv(connection.CA_BUNDLE, authority[0].read_text())
-    monkeypatch.delenv(connection.PROXY, raising=False)
-    monkeypatch.setattr(patience, "PAUSES", (0.01, 0.01))
-    connection._pool.cache_clear()
+def account(trusting: None) -> None:
+    """The stage has the account."""
     with_secret(username=USER, password=PASSWORD)
 
 

@@ -23,7 +23,7 @@ from triton_converters.contract.envelope import Outcome
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.publishing import PublishResult, is_loop
 from triton_converters.contract.reasons import Reason
-from triton_converters.fetch import connection, patience
+from triton_converters.fetch import connection
 from triton_converters.fetch.registry import Repository
 from triton_converters.publish import image as packed
 from triton_converters.publish.push import Registry as Pushed
@@ -34,13 +34,7 @@ NAME = "team/digits"
 
 
 @pytest.fixture
-def models(
-    mount: Path, authority: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Registry]:
-    monkeypatch.setenv(connection.CA_BUNDLE, authority[0].read_text())
-    monkeypatch.delenv(connection.PROXY, raising=False)
-    monkeypatch.setattr(patience, "PAUSES", (0.01, 0.01))
-    connection._pool.cache_clear()
+def models(trusting: None, authority: tuple[Path, Path], tmp_path: Path) -> Iterator[Registry]:
     (tmp_path / "registry").mkdir()
     revision()
     reference()

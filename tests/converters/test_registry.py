@@ -47,13 +47,7 @@ TABLES = {"tables/a.bin": b"a" * 1000, "tables/deep/b.bin": b""}
 
 
 @pytest.fixture
-def models(
-    mount: Path, authority: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Registry]:
-    monkeypatch.setenv(connection.CA_BUNDLE, authority[0].read_text())
-    monkeypatch.delenv(connection.PROXY, raising=False)
-    monkeypatch.setattr(patience, "PAUSES", (0.01, 0.01))
-    connection._pool.cache_clear()
+def models(trusting: None, authority: tuple[Path, Path], tmp_path: Path) -> Iterator[Registry]:
     (tmp_path / "registry").mkdir()
     with serving(tmp_path / "registry", authority[1], authority[0]) as models:
         with_account(a_docker_config(models.host))

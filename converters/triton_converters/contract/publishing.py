@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from triton_converters.contract import uris
 from triton_converters.contract.document import Document
 
+KEY, PASSWORD = "cosign.key", "cosign.password"
+"""The keys of a Secret with a signing key, as `cosign generate-key-pair k8s://NAMESPACE/NAME` makes it."""
+
 
 @dataclass(frozen=True)
 class PublishRequest(Document):

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from triton_converters.contract import layout, publishing
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.predicate import LARGEST, Predicate
-from triton_converters.contract.publishing import PublishRequest, PublishResult
+from triton_converters.contract.publishing import KEY, PASSWORD, PublishRequest, PublishResult
 from triton_converters.contract.reasons import Reason
 from triton_converters.fetch import credentials, field
 from triton_converters.fetch.docker_config import account
@@ -20,9 +20,6 @@ from triton_converters.publish import signatures
 from triton_converters.publish.image import PackedImage, image
 from triton_converters.publish.keys import KeyUnusableError, fingerprint, private_key
 from triton_converters.publish.push import MANIFEST, Blob, Registry, digest_of, invalid, told
-
-KEY, PASSWORD = "cosign.key", "cosign.password"
-"""The keys of a Secret that `cosign generate-key-pair k8s://NAMESPACE/NAME` makes."""
 
 
 def run(request: PublishRequest) -> PublishResult:

@@ -3,8 +3,6 @@
 The operator and `kubectl triton check` make it by this function. It stays the same while the records do.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -26,9 +24,10 @@ from triton_converters.contract.predicate import (
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_converters.contract.results import ConvertResult, MetricsResult, ProfileResult, ReferenceResult
+from triton_operator import names
 from triton_operator.api.source import Source
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.api.status import CandidateStatus, TritonDeploymentStatus
+from triton_operator.api.status import CandidateStatus, Condition, TritonDeploymentStatus
 from triton_operator.candidates.candidate import Candidate, candidates_of
 from triton_operator.jobs.profile import tolerance
 from triton_operator.jobs.source import recorded_files
@@ -36,6 +35,8 @@ from triton_operator.observed.record import Record
 
 VARIABLES = "env"
 """The field of pods whose values are left out: some hold what is nobody else's business."""
+SHA256_DIGITS = 64
+"""Digits of a whole SHA-256."""
 TUNED = ".tuned"
 """How the name of a candidate ends that a search found."""
 AnswerT = TypeVar("AnswerT", bound=Document)
@@ -63,8 +64,10 @@ class Passed:
     def __post_init__(self) -> None:
         """Raise NotPassedError for what did not pass."""
         for kind in ("Verified", "Selected"):
-            self._check(self._holds(kind), f"the condition {kind} is not True for generation {self.generation}")
-        trial = next((each for each in self.status.conditions if each.type == "Soaked"), None)
+            found = self._condition(kind)
+            holds = found is not None and (found.status, found.observed_generation) == ("True", self.generation)
+            self._check(holds, f"the condition {kind} is not True for generation {self.generation}")
+        trial = self._condition("Soaked")
         self._check(trial is None or trial.status == "True", "its trial has not passed")
         active = self.status.active
         self._check(active is None or active.revision == self.candidate.revision, "another revision serves")
@@ -73,20 +76,23 @@ class Passed:
         has_digests = self.conversion.content and self.answers.samples_digest
         self._check(bool(has_digests), "its files or samples have no recorded digest; update the images")
 
+    def refusal(self, why: str) -> NotPassedError:
+        """Return the error that says why it is not attested."""
+        return NotPassedError(f"{self.namespace}/{self.name} is not attested: {why}")
+
     def _check(self, holds: bool, why: str) -> None:
         if not holds:
-            raise NotPassedError(f"{self.namespace}/{self.name} is not attested: {why}")
+            raise self.refusal(why)
 
-    def _holds(self, kind: str) -> bool:
-        found = next((each for each in self.status.conditions if each.type == kind), None)
-        return found is not None and (found.status, found.observed_generation) == ("True", self.generation)
+    def _condition(self, kind: str) -> Condition | None:
+        return next((each for each in self.status.conditions if each.type == kind), None)
 
     @property
     def candidate(self) -> CandidateStatus:
         """The candidate that was selected. Raises NotPassedError if none was."""
         found = next((each for each in self.status.candidates if each.state == "Selected"), None)
         if found is None:
-            raise NotPassedError(f"{self.namespace}/{self.name} is not attested: no candidate is selected")
+            raise self.refusal("no candidate is selected")
         return found
 
     @property
@@ -95,7 +101,7 @@ class Passed:
         name = self.candidate.name.removesuffix(TUNED)
         found = next((each for each in candidates_of(self.spec) if each.name == name), None)
         if found is None:
-            raise NotPassedError(f"{self.namespace}/{self.name} is not attested: the spec has no candidate {name}")
+            raise self.refusal(f"the spec has no candidate {name}")
         return found
 
     @property
@@ -126,13 +132,13 @@ class Passed:
         """Return a Job's record. Raises NotPassedError if it is gone."""
         record = self.records.get(record_name(stage, key))
         if record is None:
-            raise NotPassedError(f"{self.namespace}/{self.name} is not attested: the record {stage}.{key} is gone")
+            raise self.refusal(f"the record {stage}.{key} is gone")
         return record
 
     def _result(self, kind: type[AnswerT], stage: str, key: str) -> AnswerT:
         result = self.record(stage, key).outcome.result
         if not isinstance(result, kind):
-            raise NotPassedError(f"{self.namespace}/{self.name} is not attested: the record {stage}.{key} is another")
+            raise self.refusal(f"the record {stage}.{key} is another")
         return result
 
 
@@ -152,7 +158,7 @@ def predicate(passed: Passed) -> str:
     for each in (whole, replace(whole, identity=replace(whole.identity, spec=None))):
         if len((text := each.to_json()).encode()) <= LARGEST:
             return text
-    raise NotPassedError(f"{passed.namespace}/{passed.name} is not attested: its report has more than {LARGEST} bytes")
+    raise passed.refusal(f"its report has more than {LARGEST} bytes")
 
 
 def _identity(passed: Passed) -> Identity:
@@ -169,7 +175,7 @@ def _identity(passed: Passed) -> Identity:
         source=Origin(spec.source.uri, version, digest),
         weights=_origin(passed, spec.weights) if spec.weights is not None else None,
         data=_origin(passed, published) if published is not None else mounted,
-        spec_digest=_sha256(shown),
+        spec_digest=names.digest(shown, SHA256_DIGITS),
         spec=shown,
     )
 
@@ -177,7 +183,7 @@ def _identity(passed: Passed) -> Identity:
 def _origin(passed: Passed, files: Source) -> Origin:
     found = recorded_files(passed.records, files, passed.uid)
     if found is None:
-        raise NotPassedError(f"{passed.namespace}/{passed.name} is not attested: the record of {files.uri} is gone")
+        raise passed.refusal(f"the record of {files.uri} is gone")
     return Origin(files.uri, found.resolved or files.version, found.digest)
 
 
@@ -193,11 +199,6 @@ def _without_values(value: Any) -> Any:
     }
 
 
-def _sha256(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def _revision(passed: Passed) -> AttestedRevision:
     spec, candidate, conversion = passed.spec, passed.candidate, passed.conversion
     configs: list[Any] = [each.config.model_dump(mode="json", by_alias=True) for each in spec.models]
@@ -209,7 +210,7 @@ def _revision(passed: Passed) -> AttestedRevision:
         model=spec.served_name,
         models=tuple(ServedModel(each.model.name, each.format, each.precision) for each in passed.base.members),
         data_types=conversion.data_types,
-        configuration=_sha256(configs),
+        configuration=names.digest(configs, SHA256_DIGITS),
     )
 
 

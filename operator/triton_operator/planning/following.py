@@ -85,13 +85,13 @@ def follow(context: Context, progress: Progress, outline: Outline, soak: Trial) 
 
 def _after_look(context: Context, known: Following, job_run: Run[LookResult] | None) -> Following:
     """Return what is known once the look has ended; as long as it has not, what was known."""
-    request, retry = answered_request(context), context.triton_deployment.retry
     if job_run is not None and job_run.result is not None:
-        return replace(known.after_answer(job_run.result, timestamp(context.now)), request=request, retry=retry)
-    if job_run is not None and (failure := job_run.failure) is not None:
+        known = known.after_answer(job_run.result, timestamp(context.now))
+    elif job_run is not None and (failure := job_run.failure) is not None:
         known = known.after_failure(failure.reason, failure.message, timestamp(context.now))
-        return replace(known, request=request, retry=retry)
-    return known
+    else:
+        return known
+    return replace(known, request=answered_request(context), retry=context.triton_deployment.retry)
 
 
 def _with_refused(context: Context, known: Following, progress: Progress, outline: Outline) -> Following:

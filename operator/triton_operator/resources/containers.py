@@ -22,6 +22,7 @@ from triton_operator.resources.pod import PodContainers
 from triton_operator.resources.private_server import private_image
 from triton_operator.resources.volumes import read_only
 from triton_operator.resources.work import AnyWork, Client, Download, Pip, Plain, Replay, UserCode
+from triton_operator.settings import Settings
 
 TENSORRT_CHECK = "tensorrt"
 """Name of the container that compares TensorRT versions."""
@@ -248,6 +249,15 @@ def _check_request(work: AnyWork, served: Attempt) -> CheckRequest:
     return CheckRequest(work.stage, work.key, served.key, content)
 
 
+def connection_variables(settings: Settings) -> dict[str, str]:
+    """Return the variables by which a container reaches servers, and which authorities it trusts."""
+    return {
+        "HTTPS_PROXY": settings.sources_proxy,
+        "NO_PROXY": ",".join(settings.sources_no_proxy),
+        "SOURCE_CA_BUNDLE": settings.sources_ca_bundle,
+    }
+
+
 def _environment(context: Context, work: AnyWork, program: _Program) -> list[dict[str, str]]:
     """The variables of a container; the user's reach only the one that runs the user's code.
 
@@ -265,10 +275,7 @@ def _environment(context: Context, work: AnyWork, program: _Program) -> list[dic
     }
     if isinstance(work.shape, Download) or (isinstance(work.shape, Pip) and runs):
         settings = context.settings
-        variables |= {
-            "HTTPS_PROXY": settings.sources_proxy,
-            "NO_PROXY": ",".join(settings.sources_no_proxy),
-            "SOURCE_CA_BUNDLE": settings.sources_ca_bundle,
+        variables |= connection_variables(settings) | {
             "HF_ENDPOINT": settings.sources_hub,
             "PIP_INDEX_URL": settings.sources_package_index,
             "SOURCE_SERVICE_ACCOUNT": work.shape.service_account if isinstance(work.shape, Download) else "",
