@@ -6,25 +6,16 @@ No message and no exception holds a part of a key or a password.
 import base64
 import hashlib
 import json
-import struct
-from collections.abc import Iterator
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.poly1305 import Poly1305
+from nacl.secret import SecretBox
 
 COSIGN = ("ENCRYPTED COSIGN PRIVATE KEY", "ENCRYPTED SIGSTORE PRIVATE KEY")
 """What the PEM of cosign's own keys is called, by its version."""
 MOST_MEMORY = 2**28
 """Most bytes that scrypt may take for a password; cosign's parameters take 64 MiB."""
-_CONSTANT = struct.unpack("<4I", b"expand 32-byte k")
-_ROUNDS = 20
-_QUARTERS = (
-    *((0, 4, 8, 12), (5, 9, 13, 1), (10, 14, 2, 6), (15, 3, 7, 11)),
-    *((0, 1, 2, 3), (5, 6, 7, 4), (10, 11, 8, 9), (15, 12, 13, 14)),
-)
-"""The quarter rounds of two rounds of Salsa20: columns, then rows."""
 
 
 class KeyUnusableError(ValueError):
@@ -90,39 +81,4 @@ def _opened(pem: str, name: str, password: bytes) -> bytes:
     salt, nonce, box = (base64.b64decode(each) for each in (kdf["salt"], cipher["nonce"], envelope["ciphertext"]))
     cost = {name.lower(): kdf["params"][name] for name in ("N", "r", "p")}
     key = hashlib.scrypt(password, salt=salt, dklen=32, maxmem=MOST_MEMORY, **cost)
-    tag, content = box[:16], box[16:]
-    stream = b"".join(_stream(key, nonce, 32 + len(content)))
-    Poly1305.verify_tag(stream[:32], content, tag)
-    return bytes(one ^ other for one, other in zip(content, stream[32:], strict=False))
-
-
-def _stream(key: bytes, nonce: bytes, size: int) -> Iterator[bytes]:
-    """Yield at least ``size`` bytes of XSalsa20, which cryptography lacks (Bernstein, Extending the Salsa20 nonce)."""
-    words = _rounds(_state(key, nonce[:16]))
-    inner = struct.pack("<8I", *(words[each] for each in (0, 5, 10, 15, 6, 7, 8, 9)))
-    for number in range(-(-size // 64)):
-        state = _state(inner, nonce[16:] + struct.pack("<Q", number))
-        yield struct.pack(
-            "<16I", *((one + other) & 0xFFFFFFFF for one, other in zip(state, _rounds(state), strict=True))
-        )
-
-
-def _state(key: bytes, middle: bytes) -> list[int]:
-    first, second, third, fourth = _CONSTANT
-    words = struct.unpack("<8I", key)
-    return [first, *words[:4], second, *struct.unpack("<4I", middle), third, *words[4:], fourth]
-
-
-def _rounds(state: list[int]) -> list[int]:
-    words = list(state)
-    for _ in range(_ROUNDS // 2):
-        for one, two, three, four in _QUARTERS:
-            for target, left, right, bits in (
-                (two, one, four, 7),
-                (three, two, one, 9),
-                (four, three, two, 13),
-                (one, four, three, 18),
-            ):
-                total = (words[left] + words[right]) & 0xFFFFFFFF
-                words[target] ^= ((total << bits) | (total >> (32 - bits))) & 0xFFFFFFFF
-    return words
+    return SecretBox(key).decrypt(box, nonce)
