@@ -197,6 +197,9 @@ test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
 test-walk: venv ## Walk at random through edits, faults and time, on all cores, for STEPS steps, by default a million: a night
 	python3 -m tests.simulation.walk $(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED))
 
+test-following: venv ## Follow models on a cluster through good and bad nights, with MLflow, a registry, a hub, a bucket and a web server: 40 minutes
+	python3 -m tests.following
+
 test-observe: venv ## Test alerts and dashboards with the real Prometheus, a real operator and a real tritonserver: minutes
 	python3 -m hack.devcluster binaries prometheus kubernetes etcd helm
 	pytest -m observe tests/observe tests/e2e

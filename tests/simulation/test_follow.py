@@ -194,6 +194,17 @@ def test_going_back_to_a_version_that_served_runs_no_job() -> None:
     assert (registry.served(cluster), newest(cluster)) == ("v1", ("True", "Ready"))
 
 
+@pytest.mark.parametrize("on_change", ["Serve", "Notify"])
+def test_one_look_says_that_what_serves_is_wanted_again(on_change: str) -> None:
+    cluster, registry = serving()
+    registry.models["v2"] = WORSE
+    offer(cluster, registry, "v2")
+    assert newest(cluster) == ("False", "ThresholdNotMet")
+    cluster.edit(source={**cluster.spec["source"], "onChange": on_change})
+    assert offer(cluster, registry, "v1") == []
+    assert newest(cluster) == ("True", "Ready")
+
+
 def test_what_is_worked_on_is_finished_before_the_next_version_is_taken() -> None:
     cluster, registry = serving(interval="5m")
     registry.offers = "v2"

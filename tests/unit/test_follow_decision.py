@@ -9,10 +9,10 @@ ROWS = {
     "it was taken": (Offer.TAKEN, ANY, ANY, ANY, ANY, Answer.KEEP),
     "it did not pass": (Offer.REFUSED, ANY, ANY, ANY, ANY, Answer.REFUSE),
     "nothing else could serve": (ANY, True, ANY, ANY, ANY, Answer.TAKE),
-    "a person takes it": (ANY, ANY, ANY, True, ANY, Answer.NOTIFY),
-    "one look is not enough": (ANY, ANY, False, ANY, ANY, Answer.LOOK_AGAIN),
+    "a person takes it": (Offer.OTHER, ANY, ANY, True, ANY, Answer.NOTIFY),
+    "one look is not enough": (Offer.OTHER, ANY, False, ANY, ANY, Answer.LOOK_AGAIN),
     "another one is worked on": (ANY, ANY, ANY, ANY, True, Answer.FINISH),
-    "it is newer, or served before": (ANY, ANY, ANY, ANY, ANY, Answer.TAKE),
+    "it is newer, served before, or serves": (ANY, ANY, ANY, ANY, ANY, Answer.TAKE),
 }
 EVERY = list(everything(FollowFacts))
 

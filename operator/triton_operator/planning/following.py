@@ -149,8 +149,9 @@ def _offer(context: Context, known: Following) -> Offer:
         return Offer.NOTHING
     if known.taken is not None and known.taken.version == known.latest.version:
         return Offer.TAKEN
-    is_refused = known.refusal(known.latest.version, _refusal_basis(context)) is not None
-    return Offer.REFUSED if is_refused else Offer.OTHER
+    if known.refusal(known.latest.version, _refusal_basis(context)) is not None:
+        return Offer.REFUSED
+    return Offer.SERVING if known.latest.version == serving_version(context) else Offer.OTHER
 
 
 def _is_first(context: Context, known: Following, *, busy: bool) -> bool:

@@ -13,6 +13,8 @@ class Offer(Enum):
     """The one that was taken last: it serves, is worked on, or did not pass."""
     REFUSED = auto()
     """Another one, which did not pass, and all else that decided so is as it was."""
+    SERVING = auto()
+    """The one that serves, though another one was taken since: the alias is back, and to take it changes no answer."""
     OTHER = auto()
     """Any other one. It may have served before: then its records are kept, and no Job runs for it."""
 
@@ -62,8 +64,8 @@ def answer(facts: FollowFacts) -> Answer:
         return Answer.REFUSE
     if facts.first:
         return Answer.TAKE
-    if facts.only_notifies:
+    if facts.offer is Offer.OTHER and facts.only_notifies:
         return Answer.NOTIFY
-    if not facts.settled:
+    if facts.offer is Offer.OTHER and not facts.settled:
         return Answer.LOOK_AGAIN
     return Answer.FINISH if facts.busy else Answer.TAKE
