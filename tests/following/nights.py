@@ -22,7 +22,9 @@ class Night:
 
 
 WORSE = frozenset({"ThresholdNotMet", "WorseThanBefore"})
-BROKEN = frozenset({"CheckpointInvalid", "FormatNotFound", "FrameworkFailed", "ReferenceNotFinite"})
+BROKEN = frozenset(
+    {"CheckpointInvalid", "FormatNotFound", "FrameworkFailed", "InputsNotGenerated", "ReferenceNotFinite"}
+)
 NIGHTS = (
     Night("as good as before"),
     Night("shuffled labels", ("labels", "labels"), reasons=WORSE),
