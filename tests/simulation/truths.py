@@ -215,10 +215,18 @@ def endpoint_is_there(told: Told) -> bool:
 
 
 def extras_are_asked_for(told: Told) -> bool:
-    """Autoscaling, Routed and Soaked are there only with the field of `serving` that asks for them."""
-    fields = dict(zip(ASKED_FOR, ("autoscaling", "route", "soak"), strict=True))
-    serving = told.body["spec"].get("serving", {})
-    return all(told.says(kind) == ("", "") or serving.get(field) is not None for kind, field in fields.items())
+    """Autoscaling, Routed and Soaked are there only with the field of `serving` that asks for them, and Published only
+    with `publish`."""
+    spec = told.body["spec"]
+    serving = spec.get("serving", {})
+    asked = (*map(serving.get, ("autoscaling", "route", "soak")), spec.get("publish"))
+    return all(told.says(kind) == ("", "") or field is not None for kind, field in zip(ASKED_FOR, asked, strict=True))
+
+
+def published_names_what_serves(told: Told) -> bool:
+    """Published is True only if the revision of `published`, which has an image, is the active one."""
+    published = told.status.get("published", {})
+    return not told.holds("Published") or published.get("revision") == told.serving.get("revision")
 
 
 def serving_is_one_revision(told: Told) -> bool:
@@ -232,7 +240,13 @@ def serving_is_one_revision(told: Told) -> bool:
     return not keys or revision in (None, *keys)
 
 
-PLANNED: tuple[Truth, ...] = (available_answers, endpoint_is_there, extras_are_asked_for, serving_is_one_revision)
+PLANNED: tuple[Truth, ...] = (
+    available_answers,
+    endpoint_is_there,
+    extras_are_asked_for,
+    published_names_what_serves,
+    serving_is_one_revision,
+)
 """What holds of each status that a plan has, whatever of the plan could not be carried out."""
 
 

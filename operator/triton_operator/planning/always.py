@@ -14,7 +14,7 @@ from triton_operator.context import Context
 from triton_operator.effects import AddOn, Effects, Statement
 from triton_operator.observed.following import Following
 from triton_operator.observed.history import History
-from triton_operator.planning.conditions import Outline, outline_of
+from triton_operator.planning.conditions import Outline, outline_of, unknown_while_undecided
 from triton_operator.planning.following import follow
 from triton_operator.planning.recording import remembered
 from triton_operator.planning.status import status_of
@@ -22,7 +22,7 @@ from triton_operator.resources.disruptions import disruption_budget
 from triton_operator.rollout import route, scale
 from triton_operator.rollout.active import restore_deployment
 from triton_operator.rollout.trial import Trial
-from triton_operator.stages import clean, repairing, serve
+from triton_operator.stages import clean, publish, repairing, serve
 from triton_operator.stages.progress import Progress
 
 
@@ -108,6 +108,12 @@ def follow_source(context: Context, draft: Draft) -> Draft:
     return with_source.plus(followed.effects, requeue_after=followed.again_after)
 
 
+def tell_published(context: Context, draft: Draft) -> Draft:
+    """Tell what is published, or why nothing is."""
+    told = publish.published_condition(context, draft.progress)
+    return draft.plus(Effects(), unknown_while_undecided(told)) if told is not None else draft
+
+
 def make_status(context: Context, draft: Draft) -> Draft:
     """Make the status from the progress and the conditions; what follows in ALWAYS does not change it."""
     assert draft.following is not None
@@ -161,6 +167,7 @@ ALWAYS: tuple[Callable[[Context, Draft], Draft], ...] = (
     route_requests,
     spare_servers,
     follow_source,
+    tell_published,
     make_status,
     remember_state,
     continue_trials,

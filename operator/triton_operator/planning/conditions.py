@@ -72,9 +72,7 @@ def outline_of(context: Context, progress: Progress) -> Outline:
     """Return what the conditions are made of."""
     known = {condition.type: condition for condition in progress.conditions}
     unreached = "an earlier stage failed" if progress.stalled else "an earlier stage has to finish first"
-    stages = [
-        _unknown_while_undecided(known.get(kind) or _unreached_stage(context, kind, unreached)) for kind in STAGES
-    ]
+    stages = [unknown_while_undecided(known.get(kind) or _unreached_stage(context, kind, unreached)) for kind in STAGES]
     is_available = bool(_available_statement(stages).status)
     decisive = _decisive_statement(progress, stages)
     facts = SummaryFacts(
@@ -102,7 +100,7 @@ def conditions(
     return conditions_of(statements, triton_deployment.status.conditions, triton_deployment.generation, context.now)
 
 
-def _unknown_while_undecided(condition: Statement) -> Statement:
+def unknown_while_undecided(condition: Statement) -> Statement:
     """Turn a stage's condition to Unknown while the stage goes on. False means failed, in trouble or not available."""
     return (
         replace(condition, status=None)

@@ -35,6 +35,7 @@ from triton_operator.stages import (
     packages,
     permission,
     profile,
+    publish,
     reference,
     rollback,
     search,
@@ -65,6 +66,7 @@ STEPS: tuple[Callable[[Context, Progress], Progress], ...] = (
     step(reference.Referred, search.search),
     step(search.Searched, selection.choose),
     step(selection.Chosen, serve.serve),
+    step(selection.Chosen, publish.publish),
 )
 """The flow. Each step takes what the steps before it have found out, as its type says."""
 
@@ -155,8 +157,9 @@ def _prerequisites(context: Context, draft: Draft) -> Iterator[dict[str, Any]]:
     """Yield what Jobs and servers need to be there first: the claim, the NetworkPolicies, and the records."""
     effects = draft.effects
     yield from (body for body in (claim(context), jobs_policy(context)) if body is not None)
-    downloads = context.spec.source.interval is not None or any(work.downloads for work in source_works(context))
-    if context.spec.installs_packages or downloads:
+    spec = context.spec
+    asks = spec.installs_packages or spec.source.interval is not None or spec.publish is not None
+    if asks or any(work.downloads for work in source_works(context)):
         yield sources_policy(context)
     if context.observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         yield from server_policies(context)
