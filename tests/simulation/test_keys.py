@@ -124,6 +124,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "selection.objectives": ([], [{"metric": "p99Latency"}]),
     "selection.constraints": ({}, {"p99Latency": "9ms"}),
     "selection.search": ({"mode": "Quick"}, {"mode": "Exhaustive"}, {"mode": "Quick", "measurements": 9}),
+    "serving.mode": ("Serve", "None"),
     "serving.replicas": (1, 2),
     "serving.image": ("", "example/triton:1"),
     "serving.arguments": (

@@ -9,7 +9,7 @@ import pytest
 from tests.simulation.answers import SAMPLES, Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import a_wider_batch, another_source
-from tests.simulation.test_soak import with_clients
+from tests.simulation.test_soak import Clients, with_clients
 from tests.states.deployment import State, a_deployment
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_converters.contract.reasons import Reason
@@ -157,8 +157,8 @@ def test_what_no_soak_has_judged_is_not_signed() -> None:
     cluster = with_clients()
     cluster.edit(publish=PUBLISH, rollout={"onInconclusive": "Continue"})
     cluster.settle()
-    assert cluster.counters is not None
-    cluster.counters.until = cluster.now  # type: ignore[attr-defined]
+    assert isinstance(cluster.counters, Clients)
+    cluster.counters.until = cluster.now
     cluster.edit(a_wider_batch())
     cluster.until(lambda each: each.has("SoakInconclusive", "Soaked"))
     cluster.settle()
@@ -171,8 +171,8 @@ def test_what_a_soak_undoes_is_never_signed() -> None:
     cluster.edit(publish=PUBLISH)
     cluster.settle()
     first = cluster.status["published"]
-    assert cluster.counters is not None
-    cluster.counters.failing = 0.5  # type: ignore[attr-defined]
+    assert isinstance(cluster.counters, Clients)
+    cluster.counters.failing = 0.5
     cluster.edit(a_wider_batch())
     cluster.until(lambda each: each.has("SoakFailed", "Soaked"))
     cluster.settle()

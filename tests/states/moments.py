@@ -51,6 +51,7 @@ PUBLISHED = ONE.asking(
         "signing": {"secretRef": {"name": "cosign"}},
     }
 )
+GATED = PUBLISHED.asking(serving={"mode": "None"})
 NO_PROJECT = Script(exit_code=EXIT_FINAL, reason=Reason.REGISTRY_NOT_FOUND, message="POST /v2/acme/digits: 404")
 
 
@@ -274,6 +275,9 @@ MOMENTS: dict[str, State] = {
     "publishing": PUBLISHED.until_active("publish"),
     "published": PUBLISHED.until_has("Published", "Published"),
     "not-published": PUBLISHED.faring(when("publish", NO_PROJECT)).until_has("RegistryNotFound", "Published"),
+    "gate-only": GATED.until_has("Ready"),
+    "gate-only-publishing": GATED.until_active("publish"),
+    "server-removed": READY.edited(merged("serving", mode="None")).passed(),
     "newer-images": READY.upgraded(server_image="example/server:2"),
     "canary-undone": replaced(CANARY, failing=5).until_has("SoakFailed", "Soaked"),
 }

@@ -37,6 +37,7 @@ SAMPLES, TABLE_SAMPLES = 256, 4096
 """`accuracy.maxSamples` where it is left out. Rows of a table cost next to nothing, and with 256 a model that lost five
 points of accuracy in a night is no worse than chance allows: it served (`python3 -m tests.following`, 2026-11-30)."""
 
+HELD = "rollout.revision is served, and serving.mode is None: remove one of them"
 LOOP = (
     "publish.uri would overwrite spec.source, or make a newer version of it: name another repository or, of a source"
     " without interval, another tag"
@@ -94,6 +95,11 @@ class TritonDeploymentSpec(ApiType):
                 "search does not support ensembles: set selection.search.mode to None",
             ),
             *ensemble_rules(),
+            (
+                "!has(self.rollout) || !has(self.rollout.revision) || !has(self.serving) || !has(self.serving.mode)"
+                " || self.serving.mode == 'Serve'",
+                HELD,
+            ),
             image_rule(),
             *quantized_rules(),
             *requirements_rules(),
@@ -157,6 +163,13 @@ class TritonDeploymentSpec(ApiType):
         source = self.source
         if self.publish is not None and is_loop(self.publish.uri, source.uri, followed=source.interval is not None):
             raise ValueError(LOOP)
+        return self
+
+    @model_validator(mode="after")
+    def _check_held(self) -> Self:
+        """Refuse what the CRD's rule refuses where there is no API server."""
+        if self.rollout.revision is not None and not self.serving.serves:
+            raise ValueError(HELD)
         return self
 
     @property

@@ -201,7 +201,7 @@ class CandidateStatus(StatusType):
 
 
 class ServingStatus(StatusType):
-    """The active revision, which the Service points to. Without one there are only `replicas` and `selector`."""
+    """The active revision, which serves or, with `serving.mode: None`, passed last. If none: `replicas`, `selector`."""
 
     replicas: int = 0
     """Number of pods of the active revision, ready or not."""
@@ -244,7 +244,7 @@ class PublishedStatus(StatusType):
     signer: str = ""
     """SHA-256 of the public key in DER; empty: the image is not signed."""
     time: str
-    """When it was published, as an RFC 3339 time in UTC."""
+    """When the image was published, as an RFC 3339 time in UTC."""
 
 
 class Endpoint(StatusType):

@@ -256,6 +256,9 @@ def _goal_digest(spec: TritonDeploymentSpec, others: Mapping[str, Any] = Mapping
     looks_again = {field for field, files in sources if files is not None and not files.version_names_files}
     without: dict[str, Any] = {**CHANGES_NOTHING, **others} | {field: {"version"} for field in looks_again}
     without["source"] = without.get("source", set()) | FOLLOWS
+    if not spec.serving.serves:
+        # The image is all that such an object is for.
+        del without["publish"]
     said = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=without)
     return digest({field: value for field, value in said.items() if value != {}}, 16)
 

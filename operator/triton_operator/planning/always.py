@@ -109,9 +109,11 @@ def follow_source(context: Context, draft: Draft) -> Draft:
 
 
 def tell_published(context: Context, draft: Draft) -> Draft:
-    """Tell what is published, or why nothing is."""
+    """Tell what of what serves is published, or why nothing is."""
     told = publish.published_condition(context, draft.progress)
-    return draft.plus(Effects(), unknown_while_undecided(told)) if told is not None else draft
+    if told is None or not context.spec.serving.serves:
+        return draft
+    return draft.plus(Effects(), unknown_while_undecided(told))
 
 
 def make_status(context: Context, draft: Draft) -> Draft:
@@ -159,13 +161,18 @@ def spare_servers(context: Context, draft: Draft) -> Draft:
     return draft.with_add_on(AddOn(body=disruption_budget(context)))
 
 
+def keep_servers(context: Context, draft: Draft) -> Draft:
+    """Keep the active revision's server and what leads to it, unless nothing is to serve."""
+    if not context.spec.serving.serves:
+        return draft
+    for keep in (restore_active, keep_service, scale_active, route_requests, spare_servers):
+        draft = keep(context, draft)
+    return draft
+
+
 ALWAYS: tuple[Callable[[Context, Draft], Draft], ...] = (
     note_damages,
-    restore_active,
-    keep_service,
-    scale_active,
-    route_requests,
-    spare_servers,
+    keep_servers,
     follow_source,
     tell_published,
     make_status,

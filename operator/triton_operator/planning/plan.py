@@ -32,6 +32,7 @@ from triton_operator.stages import (
     convert,
     fitting,
     framework,
+    gate,
     packages,
     permission,
     profile,
@@ -40,7 +41,6 @@ from triton_operator.stages import (
     rollback,
     search,
     selection,
-    serve,
     skipping,
     source,
 )
@@ -65,7 +65,7 @@ STEPS: tuple[Callable[[Context, Progress], Progress], ...] = (
     step(reference.Referred, profile.profile),
     step(reference.Referred, search.search),
     step(search.Searched, selection.choose),
-    step(selection.Chosen, serve.serve),
+    step(selection.Chosen, gate.serve_or_let_through),
     step(selection.Chosen, publish.publish),
 )
 """The flow. Each step takes what the steps before it have found out, as its type says."""
@@ -189,8 +189,11 @@ def _deletions(context: Context, effects: Effects) -> tuple[Deletion, ...]:
     servers = {context.active_server} | {
         each["metadata"]["name"] for each in effects.objects if each["kind"] == "Deployment"
     }
-    # What the Service points to answers until it points elsewhere, also if somebody led it there by hand.
-    servers.add(context.observed.routed_server)
+    if context.spec.serving.serves:
+        # What the Service points to answers until it points elsewhere, also if somebody led it there by hand.
+        servers.add(context.observed.routed_server)
+    else:
+        deletions += _services(context)
     deletions += [Deletion("apps/v1", "Deployment", name) for name in context.observed.servers if name not in servers]
     http_route = context.observed.http_route
     optional = (
@@ -199,10 +202,17 @@ def _deletions(context: Context, effects: Effects) -> tuple[Deletion, ...]:
         (names.POLICY_API_VERSION, names.DISRUPTION_BUDGET, context.observed.disruption_budget),
     )
     desired = {each["kind"] for each in effects.objects}
-    if route.keeps(context):
+    if context.spec.serving.serves and route.keeps(context):
         desired.add(names.HTTP_ROUTE)
     deletions += [Deletion(version, kind, name) for version, kind, name in optional if name and kind not in desired]
     return tuple(deletions)
+
+
+def _services(context: Context) -> Iterator[Deletion]:
+    """Yield the Services of an object that served before."""
+    observed = context.observed
+    found = {context.name: observed.routed_server is not None, names.preview(context.name): observed.has_preview}
+    return (Deletion("v1", "Service", name) for name, is_there in found.items() if is_there)
 
 
 def jobs_that_hold(observed: Observed) -> Iterator[str]:

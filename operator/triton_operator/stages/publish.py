@@ -19,6 +19,7 @@ from triton_operator.effects import Statement, conditions_of
 from triton_operator.jobs.attestation import NotPassedError, Passed, predicate
 from triton_operator.jobs.publish import publish_work
 from triton_operator.jobs.run import Run, run
+from triton_operator.stages.gate import LetThrough
 from triton_operator.stages.progress import Progress
 from triton_operator.stages.selection import Chosen
 from triton_operator.stages.serve import soak_of
@@ -35,7 +36,8 @@ def publish(context: Context, progress: Chosen) -> Progress:
     try:
         report = predicate(_passed(context, progress))
     except NotPassedError as error:
-        return _ended(progress, progress.with_condition(Statement("Published", False, Reason.NOT_ATTESTED, str(error))))
+        refused = Statement("Published", False, Reason.NOT_ATTESTED, str(error))
+        return _ended(progress, progress.wait_with(refused, stalled=True))
     job_run = run(context, publish_work(context, asked, report), repeats=True)
     if job_run.result is None:
         words = f"the Job that publishes revision {progress.target.key}"
@@ -72,7 +74,7 @@ def _awaited(context: Context, progress: Chosen) -> Statement | None:
     """Return the condition while something may still undo the target, or if nobody has judged it; None: it passed."""
     revision = progress.target.key
     if not progress.is_complete:
-        message = f"revision {revision} is published once it is active, and was measured"
+        message = f"revision {revision} is published once it is active"
         return Statement("Published", None, Reason.WAITING, message)
     trial = soak_of(context, progress).condition
     # There is none to wait for if no other revision was active before.
@@ -89,7 +91,9 @@ def _awaited(context: Context, progress: Chosen) -> Statement | None:
 
 
 def _ended(before: Chosen, after: Chosen) -> Chosen:
-    """Return the progress of a revision that serves whether it is published or not: nothing but time is waited for."""
+    """Return the progress of a revision that is not published. What serves waits for nothing of it but time."""
+    if isinstance(before, LetThrough):
+        return after
     pauses = filter(None, (before.again_after, after.again_after))
     return replace(after, waits=before.waits, stalled=before.stalled, again_after=min(pauses, default=None))
 
