@@ -9,6 +9,7 @@ import pytest
 from tests.simulation.answers import SAMPLES, Script, when
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import a_wider_batch, another_source
+from tests.simulation.test_follow import one_life
 from tests.simulation.test_soak import Clients, with_clients
 from tests.states.deployment import State, a_deployment
 from triton_converters.contract.envelope import EXIT_FINAL
@@ -193,3 +194,16 @@ def test_what_has_no_record_is_not_signed() -> None:
     assert (state_of(cluster), state_of(cluster, "Ready")) == (("False", "NotAttested"), ("True", "Ready"))
     assert "its files or samples have no recorded digest" in cluster.condition("Published")["message"]
     assert cluster.started("publish") == 0
+
+
+@pytest.mark.parametrize("serving", [{}, {"mode": "None"}], ids=["served", "gate-only"])
+@pytest.mark.parametrize("writes", range(5))
+def test_an_operator_that_ends_between_two_writes_publishes_nothing_twice(writes: int, serving: dict[str, Any]) -> None:
+    cluster = asking().asking(serving=serving).until_active("publish").cluster()
+    while cluster.active("publish"):
+        cluster.step()
+    one_life(cluster, writes)
+    cluster.settle()
+    assert state_of(cluster) == ("True", "Published")
+    assert cluster.started("publish") == 1
+    assert cluster.status["published"]["revision"] == cluster.status["serving"]["revision"]

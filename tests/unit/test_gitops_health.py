@@ -43,6 +43,10 @@ READY = {
     "flags-and-clients",
     "mixed-shapes",
     "int8",
+    "publishing",
+    "published",
+    "not-published",
+    "gate-only",
 }
 FAILED = {
     "approval-invalid",
