@@ -14,6 +14,7 @@ from tests.simulation.test_soak import Clients, with_clients
 from tests.states.deployment import State, a_deployment
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_converters.contract.reasons import Reason
+from triton_operator.api.triton_deployment import InvalidSpecError, parse
 
 PLACE = "registry.example/acme/digits"
 PUBLISH: dict[str, Any] = {
@@ -194,6 +195,19 @@ def test_what_has_no_record_is_not_signed() -> None:
     assert (state_of(cluster), state_of(cluster, "Ready")) == (("False", "NotAttested"), ("True", "Ready"))
     assert "its files or samples have no recorded digest" in cluster.condition("Published")["message"]
     assert cluster.started("publish") == 0
+
+
+def test_an_image_that_would_be_its_own_source_is_refused() -> None:
+    cluster = asking(uri=f"oci://{PLACE}:nightly").cluster()
+    source = {"uri": f"oci://{PLACE}:nightly"}
+    cluster.edit(source=source)
+    with pytest.raises(InvalidSpecError, match=r"publish\.uri would overwrite spec\.source"):
+        parse(cluster.body())
+    cluster.edit(publish=PUBLISH | {"uri": f"oci://{PLACE}:passed"})
+    assert parse(cluster.body()).spec.publish
+    cluster.edit(source=source | {"interval": "1h"})
+    with pytest.raises(InvalidSpecError, match=r"publish\.uri would overwrite spec\.source"):
+        parse(cluster.body())
 
 
 @pytest.mark.parametrize("serving", [{}, {"mode": "None"}], ids=["served", "gate-only"])
