@@ -47,6 +47,7 @@ READY = {
     "published",
     "not-published",
     "gate-only",
+    "server-removed",
 }
 FAILED = {
     "approval-invalid",
