@@ -19,6 +19,7 @@ LEFT_OUT = {
     "serving.tracing": "there is nobody to send to",
     "pod.fsGroup": "all files are yours",
     "repository": "all is kept in the folder of this command",
+    "publish": "--publish pushes from here",
     **{
         f"{part}.{field}": "all runs on this machine"
         for part in ("pod", "conversion.pod", "serving.pod")

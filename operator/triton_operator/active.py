@@ -63,7 +63,7 @@ def active_server(owner_name: str, last: ServingStatus | None, observed: Observe
     selector = last.selector if last is not None else ""
     told = next((each for each in observed.servers if names.selector(owner_name, each) == selector), None)
     recorded, service = RecordState.NOTHING, ServiceTarget.THERE
-    if record is not None and names.selector(owner_name, record.server) == selector:
+    if record is not None and record.has_server and names.selector(owner_name, record.server) == selector:
         view = observed.servers.get(record.server)
         recorded = RecordState.THERE if view is not None and view.uid == record.uid else RecordState.GONE
     if routed not in observed.servers:

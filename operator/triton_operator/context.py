@@ -15,6 +15,7 @@ from triton_operator.api.resolved import Resolved
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import Images
 from triton_operator.api.triton_deployment import TritonDeployment
+from triton_operator.observed.active_record import ActiveRecord
 from triton_operator.observed.snapshot import Observed
 from triton_operator.settings import Settings
 
@@ -137,7 +138,12 @@ class Context:
 
     @cached_property
     def active_server(self) -> str | None:
-        """Name of the active revision's Deployment, which may have been deleted; None: no revision is active."""
+        """Name of the active revision's Deployment, which may have been deleted; None: no revision is active.
+
+        Where nothing is to serve, it is the name in the record of what passed last.
+        """
+        if not self.spec.serving.serves:
+            return self._let_through.server if self._let_through is not None else None
         return active_server(self.name, self.triton_deployment.status.serving, self.observed)
 
     @property
@@ -149,8 +155,16 @@ class Context:
         )
 
     @property
+    def _let_through(self) -> ActiveRecord | None:
+        """The record of what passed last while nothing was to serve; None: nothing has."""
+        record = self.observed.active_record
+        return record if record is not None and not record.has_server else None
+
+    @property
     def active_revision(self) -> str:
         """Key of the active revision; empty: there is none."""
+        if not self.spec.serving.serves:
+            return self._let_through.revision if self._let_through is not None else ""
         active = self.triton_deployment.status.active
         view = self.observed.servers.get(self.active_server or "")
         if view is not None:

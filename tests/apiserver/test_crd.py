@@ -262,6 +262,18 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"spec.source": {"uri": "s3://models/a", "onChange": "Notify"}},
         "onChange says what becomes of newer files: set interval",
     ),
+    "an image by its digest": (
+        {"spec.publish": {"uri": "oci://host/ocr@sha256:" + "0" * 64}},
+        "publish.uri must be oci://REGISTRY/REPOSITORY or oci://REGISTRY/REPOSITORY:TAG",
+    ),
+    "an image at a web server": (
+        {"spec.publish": {"uri": "https://host/ocr"}},
+        "publish.uri must be oci://REGISTRY/REPOSITORY or oci://REGISTRY/REPOSITORY:TAG",
+    ),
+    "a revision to serve where nothing is to": (
+        {"spec.serving": {"mode": "None"}, "spec.rollout": {"revision": "0123456789abcdef"}},
+        "rollout.revision is served, and serving.mode is None: remove one of them",
+    ),
     "Secret for data on a claim": (
         {"spec.dataset": {"uri": "pvc://datasets/a", "secretRef": {"name": "mine"}}},
         "secretRef is only for files that are downloaded",

@@ -34,6 +34,7 @@ from tests.e2e import (
     pictures,
     possessing,
     prober,
+    publishing,
     regressing,
     repair,
     requiring,
@@ -64,6 +65,7 @@ LANES: dict[str, Callable[[Suite], Any]] = {
     "formats": conversion.formats,
     "from_configmap": configmap.run,
     "smallest_object": smallest.run,
+    "published": publishing.run,
     "regressed": regressing.run,
     "downloaded": downloading.run,
     "happy_object": happy.run,
@@ -376,6 +378,14 @@ def texts_object(lanes: dict[str, "Future[Any]"]) -> texts.Texts:
 def required(lanes: dict[str, "Future[Any]"]) -> requiring.Required:
     """Outcome of the lane."""
     return lanes["required"].result()
+
+
+@pytest.fixture(scope="package")
+def published(lanes: dict[str, "Future[Any]"], outside: Outside | None) -> publishing.Published:
+    """Outcome of the lane."""
+    if outside is None:
+        pytest.skip("the registry runs on the node of the development cluster")
+    return lanes["published"].result()
 
 
 @pytest.fixture(scope="package")

@@ -15,6 +15,7 @@ OBJECTS = {
     "Job-metrics": "computing-the-metrics",
     "Job-packages": "installing-packages",
     "Job-profile": "profiling",
+    "Job-publish": "publishing",
     "Job-reference": "running-the-framework",
     "Job-search": "second-part-of-a-search",
     "Job-snapshot": "soaking",

@@ -15,6 +15,7 @@ from triton_converters.contract.measurement_requests import (
     ProfileRequest,
     SearchRequest,
 )
+from triton_converters.contract.publishing import PublishResult, target
 from triton_converters.contract.quantization import Quantized
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import (
@@ -62,6 +63,8 @@ ACCURACY = 0.98
 """Of the framework's outputs."""
 CONTENT, SEEN = "c" * 64, "5" * 32
 """Digests of every revision's content, and of its files' attributes."""
+SAMPLES, SIGNER = "5a" * 32, "51" * 32
+"""Digests of every reference's samples, and of the public key of every signing Secret."""
 TENSORRT = "10.9.0.34"
 """Builds the simulation's engines."""
 ENVIRONMENT = Environment("2.51.0", "cpu", "", "", "a CPU, 2 cores", ("perf_analyzer -m digits",))
@@ -253,7 +256,8 @@ def _result(stage: str, candidate: str, request: Any, script: Script) -> Documen
         return PackagesResult(("compass==1.1",), 1, 1000)
     if stage == "reference":
         signature = Signature((INPUT,), (OUTPUT,), request.model.max_batch_size)
-        return ReferenceResult(signature, 64, 8, 1.0, () if request.dataloader else (GENERATED,), script.rehearsed)
+        warnings = () if request.dataloader else (GENERATED,)
+        return ReferenceResult(signature, 64, 8, 1.0, warnings, script.rehearsed, samples_digest=SAMPLES)
     if stage == "convert":
         tensorrt = TENSORRT if request.format == "trt" else ""
         quantized = QUANTIZED if request.quantization else None
@@ -262,6 +266,10 @@ def _result(stage: str, candidate: str, request: Any, script: Script) -> Documen
         )
     if stage == "clean":
         return CleanResult(1, 0)
+    if stage == "publish":
+        digest = hashlib.sha256((request.uri + request.revision).encode()).hexdigest()
+        tag = target(request.uri).tag or request.revision
+        return PublishResult(f"sha256:{digest}", tag, 1000, SIGNER if request.signs else "")
     if stage == "measure":
         online = _online(request, 1000 * script.speed, script)
         # At each load of another length, or nobody sees a figure of the wrong one.

@@ -481,7 +481,7 @@ def _with_crashes(cluster: Cluster, most: int) -> None:
     while quiet < 3:
         writes, made = 0, most
         while made:
-            made, result = _one_life(cluster, most)
+            made, result = one_life(cluster, most)
             writes += made
         cluster.due = None if result.again_after is None else cluster.now + timedelta(seconds=result.again_after)
         changes = cluster.step()
@@ -491,7 +491,7 @@ def _with_crashes(cluster: Cluster, most: int) -> None:
     assert FOLLOWING in cluster.objects["ConfigMap", "digits-results"]["data"]
 
 
-def _one_life(cluster: Cluster, most: int) -> tuple[int, Result]:
+def one_life(cluster: Cluster, most: int) -> tuple[int, Result]:
     """One pass of an operator that ends after so many writes; how many it made."""
     made = 0
 

@@ -16,6 +16,7 @@ from tests.conftest import Attack
 from tests.simulation.answers import INPUT, OUTPUT, TENSORRT
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, a_step, an_ensemble, candidate
+from tests.unit.test_attestation import passed, subject
 from triton_converters.contract.results import ConvertResult, ReferenceResult, Signature, SourceResult
 from triton_converters.contract.stages import STAGES
 from triton_operator.api.duration import seconds
@@ -23,6 +24,7 @@ from triton_operator.api.triton_deployment import parse
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.candidates.candidate import candidates_of
 from triton_operator.context import Context
+from triton_operator.jobs.attestation import predicate
 from triton_operator.jobs.clean import clean_work
 from triton_operator.jobs.comparison import comparison_work
 from triton_operator.jobs.convert import work_and_damages
@@ -30,6 +32,7 @@ from triton_operator.jobs.measure import measure_work
 from triton_operator.jobs.metrics import metrics_work
 from triton_operator.jobs.packages import packages_works
 from triton_operator.jobs.profile import profile_work
+from triton_operator.jobs.publish import publish_work
 from triton_operator.jobs.reference import Dump, reference_work
 from triton_operator.jobs.search import Budget, search_work
 from triton_operator.jobs.source import source_work
@@ -63,6 +66,7 @@ TUNING = {
     "triton-python": "intra_op_thread_count",
 }
 """A parameter that a backend of the model reads, by the model's format."""
+PUBLISH: Body = {"uri": "oci://registry.example/acme/digits"}
 OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "source.uri": ("pvc://models/digits", "pvc://models/other", "https://models.example/digits.onnx"),
     "source.include": ([], ["*.onnx"], ["*.py", "*.onnx"]),
@@ -120,6 +124,7 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "selection.objectives": ([], [{"metric": "p99Latency"}]),
     "selection.constraints": ({}, {"p99Latency": "9ms"}),
     "selection.search": ({"mode": "Quick"}, {"mode": "Exhaustive"}, {"mode": "Quick", "measurements": 9}),
+    "serving.mode": ("Serve", "None"),
     "serving.replicas": (1, 2),
     "serving.image": ("", "example/triton:1"),
     "serving.arguments": (
@@ -135,6 +140,14 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = {
     "serving.pod.resources.limits": ({}, {"cpu": "2"}),
     "rollout.onInconclusive": ("Hold", "Undo"),
     "repository.claimName": (None, "shared"),
+    "publish": (
+        None,
+        PUBLISH,
+        PUBLISH | {"uri": "oci://registry.example/acme/digits:v2"},
+        PUBLISH | {"secretRef": {"name": "registry"}},
+        PUBLISH | {"signing": {"secretRef": {"name": "cosign"}}},
+        PUBLISH | {"samples": True},
+    ),
 }
 """Fields of the spec and values that they may have, or that follow from the spec; the first is the default."""
 IMAGES: Mapping[str, tuple[Any, ...]] = {
@@ -156,6 +169,8 @@ SERVED = State(
     ),
 )
 """What served before."""
+REPORT = predicate(passed(subject()))
+"""Why it was let through."""
 
 
 class Given(NamedTuple):
@@ -223,6 +238,8 @@ def works(context: Context) -> Iterator[AnyWork]:
         if context.spec.metrics is not None:
             yield metrics_work(context, dump, [replace(attempt, profile_key=profile.key)])
             yield comparison_work(context, dump, [replace(attempt, profile_key=profile.key)], [SERVED])
+    if context.spec.publish is not None:
+        yield publish_work(context, context.spec.publish, REPORT)
     yield clean_work(context, dropped=1)
 
 
@@ -381,6 +398,6 @@ def test_requests_that_differ_have_different_keys_and_equal_ones_the_same(
 
 
 def test_the_jobs_of_every_stage_are_compared() -> None:
-    """Except those that read counters, or look at a source: their key names a moment. Nothing asks to publish yet."""
-    found = {each.stage for each in jobs(*chosen(TORCH, {"conversion.requirements": "requirements.txt"}))}
-    assert found - {"conversion"} == STAGES.keys() - {"look", "publish", "snapshot"}
+    """Except those that read counters, or look at a source: their key names a moment."""
+    asked = {"conversion.requirements": "requirements.txt", "publish": PUBLISH}
+    assert {each.stage for each in jobs(*chosen(TORCH, asked))} - {"conversion"} == STAGES.keys() - {"look", "snapshot"}

@@ -67,6 +67,11 @@ class Told:
         return self.says(kind)[0] == "True"
 
     @property
+    def serves(self) -> bool:
+        """Whether something is to serve."""
+        return bool(self.body["spec"].get("serving", {}).get("mode") != "None")
+
+    @property
     def reasons(self) -> set[str]:
         """The reasons of all conditions."""
         return {each["reason"] for each in self.status["conditions"]}
@@ -139,6 +144,11 @@ class Told:
         )
 
 
+def _labels(body: Body) -> Body:
+    found: Body = body["metadata"].get("labels", {})
+    return found
+
+
 def _record(job: Body) -> str:
     labels = job["metadata"]["labels"]
     return record_name(labels[names.STAGE_LABEL], labels[names.KEY_LABEL])
@@ -151,8 +161,8 @@ Truth = Callable[[Told], bool]
 
 
 def available_is_under_ready(told: Told) -> bool:
-    """Ready is True only while what the spec asks for serves, so Available is True too."""
-    return told.holds("Available") or not told.holds("Ready")
+    """Ready is True only while what the spec asks for serves, if anything is to serve; so Available is True too."""
+    return told.holds("Available") or not (told.holds("Ready") and told.serves)
 
 
 def ready_is_under_up_to_date(told: Told) -> bool:
@@ -215,10 +225,18 @@ def endpoint_is_there(told: Told) -> bool:
 
 
 def extras_are_asked_for(told: Told) -> bool:
-    """Autoscaling, Routed and Soaked are there only with the field of `serving` that asks for them."""
-    fields = dict(zip(ASKED_FOR, ("autoscaling", "route", "soak"), strict=True))
-    serving = told.body["spec"].get("serving", {})
-    return all(told.says(kind) == ("", "") or serving.get(field) is not None for kind, field in fields.items())
+    """Autoscaling, Routed and Soaked are there only with the field of `serving` that asks for them, and Published only
+    with `publish`."""
+    spec = told.body["spec"]
+    serving = spec.get("serving", {})
+    asked = (*map(serving.get, ("autoscaling", "route", "soak")), spec.get("publish"))
+    return all(told.says(kind) == ("", "") or field is not None for kind, field in zip(ASKED_FOR, asked, strict=True))
+
+
+def published_names_what_serves(told: Told) -> bool:
+    """Published is True only if the revision of `published`, which has an image, is the active one."""
+    published = told.status.get("published", {})
+    return not told.holds("Published") or published.get("revision") == told.serving.get("revision")
 
 
 def serving_is_one_revision(told: Told) -> bool:
@@ -232,7 +250,13 @@ def serving_is_one_revision(told: Told) -> bool:
     return not keys or revision in (None, *keys)
 
 
-PLANNED: tuple[Truth, ...] = (available_answers, endpoint_is_there, extras_are_asked_for, serving_is_one_revision)
+PLANNED: tuple[Truth, ...] = (
+    available_answers,
+    endpoint_is_there,
+    extras_are_asked_for,
+    published_names_what_serves,
+    serving_is_one_revision,
+)
 """What holds of each status that a plan has, whatever of the plan could not be carried out."""
 
 
@@ -257,8 +281,17 @@ def revision_is_what_serves(told: Told) -> bool:
 
 def selector_selects_what_serves(told: Told) -> bool:
     """`serving.selector` selects the active revision's pods, which are those of the Service; without one, no pod."""
+    if not told.serves:
+        return not any(body["kind"] == "Pod" and names.SERVER_LABEL in _labels(body) for body in told.objects.values())
     wanted = told.service["spec"]["selector"] if told.service is not None else names.server_pods(told.name, "none")
     return bool(told.serving["selector"] == ",".join(f"{name}={value}" for name, value in wanted.items()))
+
+
+def nothing_serves_unasked(told: Told) -> bool:
+    """With `serving.mode: None` there is no Deployment, Service, route, scaler or budget, and no condition of one."""
+    kinds = ("Deployment", "Service", "HTTPRoute", "ScaledObject", "PodDisruptionBudget")
+    conditions = {"Available", "PerformanceMeasured", "Autoscaling", "Routed", "Soaked"} & told.conditions.keys()
+    return told.serves or not (conditions or any(map(told.of_kind, kinds)))
 
 
 def replicas_are_counted(told: Told) -> bool:
@@ -313,6 +346,7 @@ AT_REST: tuple[Truth, ...] = (
     service_is_told,
     revision_is_what_serves,
     selector_selects_what_serves,
+    nothing_serves_unasked,
     replicas_are_counted,
     nothing_runs_while_stalled,
     running_runs,

@@ -18,6 +18,7 @@ from tests.simulation.moving import move
 from tests.states import nvidias_resnet50
 from tests.states.deployment import State, a_deployment, a_deployment_of, an_ensemble_of
 from tests.states.pods import without_a_node
+from triton_converters.contract.envelope import EXIT_FINAL
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Counters
 
@@ -43,6 +44,15 @@ FOLLOWED = (
 )
 SECOND = Script(content="second")
 NO_ANSWER = Script(exit_code=1, reason=Reason.SOURCE_UNREACHABLE, message="GET /v2/acme/digits: no answer")
+PUBLISHED = ONE.asking(
+    publish={
+        "uri": "oci://registry.example/acme/digits:stable",
+        "secretRef": {"name": "registry"},
+        "signing": {"secretRef": {"name": "cosign"}},
+    }
+)
+GATED = PUBLISHED.asking(serving={"mode": "None"})
+NO_PROJECT = Script(exit_code=EXIT_FINAL, reason=Reason.REGISTRY_NOT_FOUND, message="POST /v2/acme/digits: 404")
 
 
 @dataclass
@@ -262,6 +272,12 @@ MOMENTS: dict[str, State] = {
     "newer-version-staged": followed("AwaitingApproval", SECOND, onChange="Stage"),
     "newer-version-only-told-of": followed("NewerVersion", SECOND, onChange="Notify"),
     "look-fails": followed("SourceUnreachable", NO_ANSWER),
+    "publishing": PUBLISHED.until_active("publish"),
+    "published": PUBLISHED.until_has("Published", "Published"),
+    "not-published": PUBLISHED.faring(when("publish", NO_PROJECT)).until_has("RegistryNotFound", "Published"),
+    "gate-only": GATED.until_has("Ready"),
+    "gate-only-publishing": GATED.until_active("publish"),
+    "server-removed": READY.edited(merged("serving", mode="None")).passed(),
     "newer-images": READY.upgraded(server_image="example/server:2"),
     "canary-undone": replaced(CANARY, failing=5).until_has("SoakFailed", "Soaked"),
 }

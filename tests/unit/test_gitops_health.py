@@ -43,6 +43,11 @@ READY = {
     "flags-and-clients",
     "mixed-shapes",
     "int8",
+    "publishing",
+    "published",
+    "not-published",
+    "gate-only",
+    "server-removed",
 }
 FAILED = {
     "approval-invalid",

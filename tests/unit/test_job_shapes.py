@@ -6,7 +6,8 @@ from typing import Any
 
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, candidate
-from tests.simulation.test_keys import works
+from tests.simulation.test_keys import PUBLISH, works
+from triton_converters.contract import layout
 from triton_converters.contract.stages import STAGES
 from triton_operator.api.triton_deployment import parse
 from triton_operator.context import Context
@@ -18,13 +19,14 @@ from triton_operator.observed.pod import OWN_FIRST
 from triton_operator.observed.snapshot import observe
 from triton_operator.planning.pins import pinned_images
 from triton_operator.resources.job import job
-from triton_operator.resources.work import AnyWork, Client, Pip, Plain, UserCode, reader
+from triton_operator.resources.work import AnyWork, Client, Download, Pip, Plain, UserCode, reader
 
 THREE = ("prepare", "run")
 SPEC = a_spec(
     models=[a_model(candidates=[candidate("trt-fp16")])],
     gpu={"product": "NVIDIA-H200", "count": 1},
     conversion={"requirements": "requirements.txt"},
+    publish=PUBLISH,
 )
 """An object with every stage that takes a key, whose candidate is an engine."""
 SHAPES: Mapping[str, tuple[type, tuple[str, ...]]] = {
@@ -38,6 +40,7 @@ SHAPES: Mapping[str, tuple[type, tuple[str, ...]]] = {
     "profile": (Client, ("prepare", "tensorrt", "tritonserver", "run")),
     "search": (Client, ("prepare", "tensorrt", "tritonserver", "run")),
     "measure": (Client, THREE),
+    "publish": (Download, ()),
     "clean": (Plain, ()),
 }
 
@@ -62,7 +65,7 @@ def test_each_stage_has_its_shape() -> None:
         names = tuple(each["name"] for each in pod.get("initContainers", ()))
         found[work.stage] = (type(work.shape), names)
     assert found == SHAPES
-    assert found.keys() | {"look", "publish", "snapshot"} == STAGES.keys()
+    assert found.keys() | {"look", "snapshot"} == STAGES.keys()
 
 
 def test_a_look_is_a_download_without_the_claim() -> None:
@@ -80,6 +83,27 @@ def test_a_look_is_a_download_without_the_claim() -> None:
     assert "affinity" not in looks["spec"]
     changed = looks["spec"].keys() - {"containers", "volumes", "activeDeadlineSeconds"}
     assert {each: looks["spec"][each] for each in changed} == {each: downloads["spec"][each] for each in changed}
+
+
+def test_what_pushes_only_reads_the_claim_and_has_the_secrets_alone() -> None:
+    secrets = {"secretRef": {"name": "registry"}, "signing": {"secretRef": {"name": "cosign"}}}
+    context = a_context(SPEC | {"publish": PUBLISH | secrets})
+    (work,) = (each for each in works(context) if each.stage == "publish")
+    template = job(context, work)["spec"]["template"]
+    assert template["metadata"]["labels"][DOWNLOADS_LABEL] == "true"
+    volumes = {each["name"]: each for each in template["spec"]["volumes"]}
+    assert volumes.keys() == {"repository", "tmp", "credentials", "signing"}
+    assert volumes["repository"]["persistentVolumeClaim"]["readOnly"]
+    assert [volumes[name]["secret"]["secretName"] for name in ("credentials", "signing")] == ["registry", "cosign"]
+    (container,) = template["spec"]["containers"]
+    mounts = {each["name"]: each for each in container["volumeMounts"]}
+    assert [mounts[name]["mountPath"] for name in ("credentials", "signing")] == [
+        str(layout.CREDENTIALS_MOUNT),
+        str(layout.SIGNING_MOUNT),
+    ]
+    assert all(mounts[name]["readOnly"] for name in ("credentials", "signing"))
+    writers = {each.stage for each in works(context) if each.has_claim and each.writes_claim}
+    assert writers == STAGES.keys() - {"publish", "look", "snapshot"}
 
 
 def test_the_operators_own_init_containers_are_known_by_their_names() -> None:
@@ -113,5 +137,5 @@ def test_an_answer_is_read_again_by_one_container_of_ours() -> None:
         (container,) = pod["containers"]
         assert "initContainers" not in pod
         assert container["args"][0] == ("publish" if work.boxed else work.stage)
-        pip = work.stage == "packages"
-        assert container["image"] == (SETTINGS.converter_image if pip else context.images.converter)
+        installed = work.stage in ("packages", "publish")
+        assert container["image"] == (SETTINGS.converter_image if installed else context.images.converter)

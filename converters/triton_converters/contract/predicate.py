@@ -37,11 +37,12 @@ class Identity:
     name: str
     source: Origin
     spec_digest: str
-    """SHA-256 of the whole spec in canonical JSON."""
+    """SHA-256 of the spec in canonical JSON."""
     weights: Origin | None = None
     data: Origin | None = None
     spec: Mapping[str, Any] | None = None
-    """The spec without its defaults and without the values of variables; None: it is too long."""
+    """The spec without its defaults, without the values of variables, and without what changes nothing that serves,
+    such as replicas; None: it is too long."""
 
 
 @dataclass(frozen=True)

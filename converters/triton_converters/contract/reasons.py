@@ -55,6 +55,7 @@ class Reason(StrEnum):
     NO_SPARE_GPU = Kind.NOTICE("No GPU is free for the target revision, so the active revision makes room for it.")
     AVAILABLE = Kind.DONE("The Service points to a server whose model is ready.")
     MEASURED = Kind.DONE("The active revision was measured through its preview Service.")
+    PUBLISHED = Kind.DONE("The revision is an image in the registry, which was read back.")
     PERFORMANCE_REGRESSED = Kind.RETRY(
         "The new source is slower than the last active one by more than performance.regression allows."
     )
@@ -313,6 +314,7 @@ class Reason(StrEnum):
         "The revision names files that are on its claim or node alone, so that no other server could serve its image.",
         Containers.OURS,
     )
+    NOT_ATTESTED = Kind.EITHER("A record that the report of a revision is made of is gone, or the report is too long.")
     SIGNING_KEY_INVALID = Kind.RIGHTS(
         "The Secret with the signing key holds no private ECDSA key of P-256, or not its password.", Containers.OURS
     )

@@ -153,7 +153,9 @@ STAGES: Mapping[str, Stage] = {
         run_reasons=found_by(Containers.CLIENT),
         log_lines=("online ",),
     ),
-    "publish": Stage(PublishRequest, PublishResult, reads_claim=True, image_in_key=False, log_lines=("push ",)),
+    "publish": Stage(
+        PublishRequest, PublishResult, reads_claim=True, image_in_key=False, deadline=CONVERSION, log_lines=("push ",)
+    ),
     "snapshot": Stage(SnapshotRequest, SnapshotResult, image_in_key=False),
     "clean": Stage(CleanRequest, CleanResult, image_in_key=False),
 }

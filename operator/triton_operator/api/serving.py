@@ -1,6 +1,6 @@
 """How the active revision serves."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -72,6 +72,9 @@ class Serving(ApiType):
             )
         )
     )
+    mode: Literal["Serve", "None"] = "Serve"
+    """`None` makes no Deployment and no Service: candidates are checked, measured and selected, and `spec.publish` has
+    what passed. Default: Serve."""
     replicas: Annotated[int, Field(ge=0, le=100)] = 1
     """Number of server pods. `kubectl scale` and autoscalers set it too. Default: 1."""
     autoscaling: Autoscaling | None = None
@@ -98,6 +101,11 @@ class Serving(ApiType):
     pod: Pod = Field(default_factory=Pod)
     """Settings of the server pods, laid over `spec.pod` as `conversion.pod` is; also of the servers in profile and
     search Jobs, and of where those Jobs run."""
+
+    @property
+    def serves(self) -> bool:
+        """Whether servers are made of what is selected."""
+        return self.mode == "Serve"
 
     @model_validator(mode="after")
     def _check_canary(self) -> Self:

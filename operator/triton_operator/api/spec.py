@@ -4,11 +4,12 @@ Every field's docstring becomes its text in `kubectl explain`. Defaults exist on
 is written into the object, so a GitOps tool sees no drift.
 """
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from triton_converters.contract.formats import DECLARING, OF_TABLES
+from triton_converters.contract.publishing import is_loop
 from triton_operator.api.accuracy import AccuracyGate
 from triton_operator.api.conversion import Conversion
 from triton_operator.api.ensemble import MAX_BATCH_SIZE, Ensemble, ensemble_rules
@@ -24,6 +25,7 @@ from triton_operator.api.format_rules import (
 from triton_operator.api.model import Model
 from triton_operator.api.performance import Performance
 from triton_operator.api.pod import CommonPod, Gpu, Pod
+from triton_operator.api.publish import Publish
 from triton_operator.api.repository import Repository
 from triton_operator.api.rollout import Rollout
 from triton_operator.api.schema import ApiType, list_map, rules
@@ -34,6 +36,12 @@ from triton_operator.api.source import Dataset, FollowedSource, Source, UserEntr
 SAMPLES, TABLE_SAMPLES = 256, 4096
 """`accuracy.maxSamples` where it is left out. Rows of a table cost next to nothing, and with 256 a model that lost five
 points of accuracy in a night is no worse than chance allows: it served (`python3 -m tests.following`, 2026-11-30)."""
+
+HELD = "rollout.revision is served, and serving.mode is None: remove one of them"
+LOOP = (
+    "publish.uri would overwrite spec.source, or make a newer version of it: name another repository or, of a source"
+    " without interval, another tag"
+)
 
 
 class TritonDeploymentSpec(ApiType):
@@ -87,6 +95,11 @@ class TritonDeploymentSpec(ApiType):
                 "search does not support ensembles: set selection.search.mode to None",
             ),
             *ensemble_rules(),
+            (
+                "!has(self.rollout) || !has(self.rollout.revision) || !has(self.serving) || !has(self.serving.mode)"
+                " || self.serving.mode == 'Serve'",
+                HELD,
+            ),
             image_rule(),
             *quantized_rules(),
             *requirements_rules(),
@@ -141,6 +154,23 @@ class TritonDeploymentSpec(ApiType):
     """The Deployment that serves the active revision."""
     rollout: Rollout = Field(default_factory=Rollout)
     """How a new revision takes over from the active one."""
+    publish: Publish | None = None
+    """The image that what passed is published as, once no trial may undo it (docs/publish.md). Default: none."""
+
+    @model_validator(mode="after")
+    def _check_loop(self) -> Self:
+        """Refuse an image that would become a newer version of the source that it is made from."""
+        source = self.source
+        if self.publish is not None and is_loop(self.publish.uri, source.uri, followed=source.interval is not None):
+            raise ValueError(LOOP)
+        return self
+
+    @model_validator(mode="after")
+    def _check_held(self) -> Self:
+        """Refuse what the CRD's rule refuses where there is no API server."""
+        if self.rollout.revision is not None and not self.serving.serves:
+            raise ValueError(HELD)
+        return self
 
     @property
     def served_name(self) -> str:

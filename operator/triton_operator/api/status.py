@@ -38,6 +38,7 @@ ConditionType = Literal[
     "Autoscaling",
     "Routed",
     "Soaked",
+    "Published",
 ]
 RISKS: tuple[ConditionType, ...] = ("ClaimShared", "ClaimTerminating")
 """Conditions that are there only while they are True: they warn, and Ready does not depend on them."""
@@ -52,8 +53,9 @@ OF_ACTIVE = frozenset({Reason.SOAKING, Reason.ROLLOUT_HELD, Reason.ROLLED_BACK})
 here does it matter that a soaked revision is active already, and one that a canary tries is not."""
 FAILING = of_kinds(Kind.PASS)
 """Reasons of Reconciling that tell of passes that fail, and are made again until one succeeds."""
-ASKED_FOR: tuple[ConditionType, ...] = ("Autoscaling", "Routed", "Soaked")
-"""Conditions that are there only while the spec asks for what they tell of. Ready does not depend on them."""
+ASKED_FOR: tuple[ConditionType, ...] = ("Autoscaling", "Routed", "Soaked", "Published")
+"""Conditions that are there only while the spec asks for what they tell of. Ready does not depend on them, but for
+Published where nothing is to serve."""
 CandidateState = Literal[
     "Pending", "Converting", "Converted", "Profiling", "Profiled", "Passed", "Failed", "Skipped", "Selected"
 ]
@@ -199,7 +201,7 @@ class CandidateStatus(StatusType):
 
 
 class ServingStatus(StatusType):
-    """The active revision, which the Service points to. Without one there are only `replicas` and `selector`."""
+    """The active revision, which serves or, with `serving.mode: None`, passed last. If none: `replicas`, `selector`."""
 
     replicas: int = 0
     """Number of pods of the active revision, ready or not."""
@@ -230,6 +232,19 @@ class TargetStatus(StatusType):
     """Key of the revision."""
     candidate: str
     """Name of the candidate."""
+
+
+class PublishedStatus(StatusType):
+    """The image that a revision was last published as, as the registry had it when it was read back."""
+
+    image: str
+    """REGISTRY/REPOSITORY@sha256:DIGEST."""
+    revision: str
+    """Key of the revision."""
+    signer: str = ""
+    """SHA-256 of the public key in DER; empty: the image is not signed."""
+    time: str
+    """When the image was published, as an RFC 3339 time in UTC."""
 
 
 class Endpoint(StatusType):
@@ -284,7 +299,7 @@ class TritonDeploymentStatus(StatusType):
     ] = Field(default_factory=list)
     """Conditions of the object. Ready is True while what this generation of the spec asks for serves, verified;
     UpToDate while nothing newer is wanted. Reconciling and Stalled follow kstatus. Notices are there only while they
-    are True; Autoscaling, Routed and Soaked only if the spec asks for what they tell of."""
+    are True; Autoscaling, Routed, Soaked and Published only if the spec asks for what they tell of."""
     images: Images | None = None
     """Images that are kept when the operator is upgraded."""
     new_images: Images | None = None
@@ -313,6 +328,8 @@ class TritonDeploymentStatus(StatusType):
     """The target revision, which is being rolled out or measured."""
     endpoint: Endpoint | None = None
     """Where clients connect."""
+    published: PublishedStatus | None = None
+    """The image that was published last; absent without `spec.publish`."""
     accuracy: Annotated[list[AccuracyStatus], Field(max_length=16)] = Field(default_factory=list)
     """Metrics of the active revision."""
     performance: PerformanceStatus | None = None

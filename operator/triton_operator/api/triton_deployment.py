@@ -38,14 +38,15 @@ LONGEST_SPEC_BYTES = 64 * 1024
 
 The annotations of a Deployment, one of which holds its pods' template, may have 256 KiB together.
 """
-_CHANGES_NOTHING: dict[str, Any] = {
+CHANGES_NOTHING: dict[str, Any] = {
     "suspend": True,
     "revision_history_limit": True,
     "rollout": {"on_inconclusive"},
+    "publish": True,
     "serving": {"replicas", "progress_deadline_seconds"},
 }
 """Fields of the spec that do not change what serves: autoscalers write the replicas, and the others say how long is
-waited and what is kept."""
+waited, what is kept and where it is published."""
 _APPROVES: Mapping[str, Any] = {"selection": {"approval", "approved_revision"}}
 """Fields of the spec by which a person approves, which change nothing of how candidates rank."""
 _ROUNDS = 8
@@ -253,8 +254,11 @@ def _goal_digest(spec: TritonDeploymentSpec, others: Mapping[str, Any] = Mapping
     """
     sources = (("source", spec.source), ("weights", spec.weights), ("dataset", spec.dataset))
     looks_again = {field for field, files in sources if files is not None and not files.version_names_files}
-    without: dict[str, Any] = {**_CHANGES_NOTHING, **others} | {field: {"version"} for field in looks_again}
+    without: dict[str, Any] = {**CHANGES_NOTHING, **others} | {field: {"version"} for field in looks_again}
     without["source"] = without.get("source", set()) | FOLLOWS
+    if not spec.serving.serves:
+        # The image is all that such an object is for.
+        del without["publish"]
     said = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=without)
     return digest({field: value for field, value in said.items() if value != {}}, 16)
 

@@ -28,6 +28,7 @@ from triton_operator import names
 from triton_operator.api.source import Source
 from triton_operator.api.spec import TritonDeploymentSpec
 from triton_operator.api.status import CandidateStatus, Condition, TritonDeploymentStatus
+from triton_operator.api.triton_deployment import CHANGES_NOTHING
 from triton_operator.candidates.candidate import Candidate, candidates_of
 from triton_operator.jobs.profile import tolerance
 from triton_operator.jobs.source import recorded_files
@@ -166,7 +167,8 @@ def _identity(passed: Passed) -> Identity:
     read = status.source
     version = read.downloaded_version or read.version if read is not None else ""
     digest = read.digest.removeprefix("sha256:") if read is not None else ""
-    shown = _without_values(spec.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+    said = spec.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=CHANGES_NOTHING)
+    shown = _without_values({field: value for field, value in said.items() if value != {}})
     dataset, published = spec.dataset, spec.published_dataset
     mounted = Origin(dataset.uri, dataset.version) if dataset is not None else None
     return Identity(

@@ -51,7 +51,7 @@ TRITON_DEPLOYMENT = ApiKind(
 JOB = ApiKind("batch/v1", "Job", "jobs", _WATCHED | {"create", "delete", "get"}, created=True)
 POD = ApiKind("v1", "Pod", "pods", _WATCHED)
 DEPLOYMENT = ApiKind("apps/v1", "Deployment", "deployments", _APPLIED | {"delete"})
-SERVICE = ApiKind("v1", "Service", "services", _APPLIED)
+SERVICE = ApiKind("v1", "Service", "services", _APPLIED | {"delete"})
 CONFIG_MAP = ApiKind("v1", "ConfigMap", "configmaps", _APPLIED)
 CLAIM = ApiKind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", _APPLIED)
 NETWORK_POLICY = ApiKind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", _APPLIED | {"delete"})

@@ -23,7 +23,8 @@ class ActiveRecord(Document):
     model: str
     """The name under which it serves the model, which an edit of the spec may change before it is replaced."""
     deployment: Mapping[str, Any]
-    """What the Deployment was made as, without replicas, for the case that somebody deletes it."""
+    """What the Deployment was made as, without replicas, for the case that somebody deletes it; empty: nothing was to
+    serve, so there is none."""
     met: str = ""
     """A digest of the spec that is met while it serves; empty: none is yet."""
     previous: str = ""
@@ -37,6 +38,11 @@ class ActiveRecord(Document):
     def __post_init__(self) -> None:
         """Raise DocumentError for names that are none: whoever may edit the ConfigMap may have written them."""
         check_names(self.server, self.model, self.revision)
+
+    @property
+    def has_server(self) -> bool:
+        """Whether the revision serves, or did; else it passed while nothing was to serve."""
+        return bool(self.deployment)
 
     @property
     def template(self) -> dict[str, Any]:

@@ -147,7 +147,7 @@ def recorded_servers(owner_name: str, children: Iterable[Mapping[str, Any]]) -> 
     configs = (each for each in children if each["kind"] == "ConfigMap")
     results = _object_named(configs, names.results(owner_name)) or {}
     promotions, active_record = read_moves(results.get("data") or {})
-    active = active_record.server if active_record is not None else ""
+    active = active_record.server if active_record is not None and active_record.has_server else ""
     tried = [
         each
         for each in promotions.values()

@@ -14,7 +14,7 @@ from triton_operator.context import Context
 from triton_operator.effects import AddOn, Effects, Statement
 from triton_operator.observed.following import Following
 from triton_operator.observed.history import History
-from triton_operator.planning.conditions import Outline, outline_of
+from triton_operator.planning.conditions import Outline, outline_of, unknown_while_undecided
 from triton_operator.planning.following import follow
 from triton_operator.planning.recording import remembered
 from triton_operator.planning.status import status_of
@@ -22,7 +22,7 @@ from triton_operator.resources.disruptions import disruption_budget
 from triton_operator.rollout import route, scale
 from triton_operator.rollout.active import restore_deployment
 from triton_operator.rollout.trial import Trial
-from triton_operator.stages import clean, repairing, serve
+from triton_operator.stages import clean, publish, repairing, serve
 from triton_operator.stages.progress import Progress
 
 
@@ -108,6 +108,14 @@ def follow_source(context: Context, draft: Draft) -> Draft:
     return with_source.plus(followed.effects, requeue_after=followed.again_after)
 
 
+def tell_published(context: Context, draft: Draft) -> Draft:
+    """Tell what of what serves is published, or why nothing is."""
+    told = publish.published_condition(context, draft.progress)
+    if told is None or not context.spec.serving.serves:
+        return draft
+    return draft.plus(Effects(), unknown_while_undecided(told))
+
+
 def make_status(context: Context, draft: Draft) -> Draft:
     """Make the status from the progress and the conditions; what follows in ALWAYS does not change it."""
     assert draft.following is not None
@@ -153,14 +161,20 @@ def spare_servers(context: Context, draft: Draft) -> Draft:
     return draft.with_add_on(AddOn(body=disruption_budget(context)))
 
 
+def keep_servers(context: Context, draft: Draft) -> Draft:
+    """Keep the active revision's server and what leads to it, unless nothing is to serve."""
+    if not context.spec.serving.serves:
+        return draft
+    for keep in (restore_active, keep_service, scale_active, route_requests, spare_servers):
+        draft = keep(context, draft)
+    return draft
+
+
 ALWAYS: tuple[Callable[[Context, Draft], Draft], ...] = (
     note_damages,
-    restore_active,
-    keep_service,
-    scale_active,
-    route_requests,
-    spare_servers,
+    keep_servers,
     follow_source,
+    tell_published,
     make_status,
     remember_state,
     continue_trials,

@@ -35,6 +35,7 @@ from triton_operator.resources.claim import kept
 from triton_operator.rollout.active import is_met
 from triton_operator.rollout.available import active_availability
 from triton_operator.stages.progress import Progress
+from triton_operator.stages.publish import published_condition
 from triton_operator.stages.reference import Referred
 
 UNDECIDED = of_kinds(Kind.GOES_ON, Kind.WAITS, Kind.TRIAL, Kind.PAUSED)
@@ -48,6 +49,8 @@ STAGES: tuple[ConditionType, ...] = tuple(
     each for each in get_args(ConditionType) if each not in (*SUMMARY, *NOTICES, *ASKED_FOR)
 )
 """The conditions of the stages, in the order of the flow."""
+OF_SERVERS: tuple[ConditionType, ...] = ("Available", "PerformanceMeasured")
+"""The stages of an object with servers alone; without them, Published is a stage in their place."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +74,15 @@ class Outline:
 def outline_of(context: Context, progress: Progress) -> Outline:
     """Return what the conditions are made of."""
     known = {condition.type: condition for condition in progress.conditions}
+    published = published_condition(context, progress)
+    kinds, serves = STAGES, context.spec.serving.serves
+    if not serves:
+        kinds = tuple(each for each in STAGES if each not in OF_SERVERS)
+    if published is not None and not serves:
+        kinds, known = (*kinds, "Published"), known | {"Published": published}
     unreached = "an earlier stage failed" if progress.stalled else "an earlier stage has to finish first"
-    stages = [
-        _unknown_while_undecided(known.get(kind) or _unreached_stage(context, kind, unreached)) for kind in STAGES
-    ]
-    is_available = bool(_available_statement(stages).status)
+    stages = [unknown_while_undecided(known.get(kind) or _unreached_stage(context, kind, unreached)) for kind in kinds]
+    is_available = not serves or bool(_available_statement(stages).status)
     decisive = _decisive_statement(progress, stages)
     facts = SummaryFacts(
         complete=progress.is_complete and is_available,
@@ -102,7 +109,7 @@ def conditions(
     return conditions_of(statements, triton_deployment.status.conditions, triton_deployment.generation, context.now)
 
 
-def _unknown_while_undecided(condition: Statement) -> Statement:
+def unknown_while_undecided(condition: Statement) -> Statement:
     """Turn a stage's condition to Unknown while the stage goes on. False means failed, in trouble or not available."""
     return (
         replace(condition, status=None)
@@ -251,7 +258,7 @@ def _decisive_statement(progress: Progress, stages: Sequence[Statement]) -> Stat
     unfinished = (each for each in stages if not each.status)
     message = "the Service is about to point to the target revision"
     move = Statement("Available", False, Reason.ROLLING_OUT, message)
-    return move if progress.is_rolled_out else next(unfinished)
+    return move if progress.is_rolled_out else next(unfinished, stages[-1])
 
 
 def _activity_reason(current_activity: Activity, obstacle: Statement) -> tuple[Reason, str]:
@@ -265,7 +272,8 @@ def _activity_reason(current_activity: Activity, obstacle: Statement) -> tuple[R
 
 def _conditions_when_up_to_date(context: Context, up_to_date: Statement) -> Iterator[Statement]:
     """Ready and UpToDate once all that is desired serves. ``up_to_date``: the condition UpToDate."""
-    message = "; ".join(filter(None, (f"{context.name} serves, verified and measured", kept(context))))
+    outcome = f"{context.name} serves" if context.spec.serving.serves else f"revision {context.active_revision} passed"
+    message = "; ".join(filter(None, (f"{outcome}, verified and measured", kept(context))))
     yield Statement("Ready", True, Reason.READY, message)
     yield up_to_date
 
@@ -295,7 +303,8 @@ def _conditions_while_older_serves(context: Context, obstacle: Statement) -> Ite
 
     The reason of Reconciling, which is False then, tells whether work goes on.
     """
-    message = f"revision {context.active_revision} serves, as the spec asks; UpToDate tells what is newer"
+    verb = "serves" if context.spec.serving.serves else "passed"
+    message = f"revision {context.active_revision} {verb}, as the spec asks; UpToDate tells what is newer"
     yield Statement("Ready", True, Reason.READY, message)
     yield replace(obstacle, type="UpToDate", status=False)
 

@@ -32,14 +32,15 @@ from triton_operator.stages import (
     convert,
     fitting,
     framework,
+    gate,
     packages,
     permission,
     profile,
+    publish,
     reference,
     rollback,
     search,
     selection,
-    serve,
     skipping,
     source,
 )
@@ -64,7 +65,8 @@ STEPS: tuple[Callable[[Context, Progress], Progress], ...] = (
     step(reference.Referred, profile.profile),
     step(reference.Referred, search.search),
     step(search.Searched, selection.choose),
-    step(selection.Chosen, serve.serve),
+    step(selection.Chosen, gate.serve_or_let_through),
+    step(selection.Chosen, publish.publish),
 )
 """The flow. Each step takes what the steps before it have found out, as its type says."""
 
@@ -155,8 +157,9 @@ def _prerequisites(context: Context, draft: Draft) -> Iterator[dict[str, Any]]:
     """Yield what Jobs and servers need to be there first: the claim, the NetworkPolicies, and the records."""
     effects = draft.effects
     yield from (body for body in (claim(context), jobs_policy(context)) if body is not None)
-    downloads = context.spec.source.interval is not None or any(work.downloads for work in source_works(context))
-    if context.spec.installs_packages or downloads:
+    spec = context.spec
+    asks = spec.installs_packages or spec.source.interval is not None or spec.publish is not None
+    if asks or any(work.downloads for work in source_works(context)):
         yield sources_policy(context)
     if context.observed.servers or any(each["kind"] == "Deployment" for each in effects.objects):
         yield from server_policies(context)
@@ -186,8 +189,11 @@ def _deletions(context: Context, effects: Effects) -> tuple[Deletion, ...]:
     servers = {context.active_server} | {
         each["metadata"]["name"] for each in effects.objects if each["kind"] == "Deployment"
     }
-    # What the Service points to answers until it points elsewhere, also if somebody led it there by hand.
-    servers.add(context.observed.routed_server)
+    if context.spec.serving.serves:
+        # What the Service points to answers until it points elsewhere, also if somebody led it there by hand.
+        servers.add(context.observed.routed_server)
+    else:
+        deletions += _services(context)
     deletions += [Deletion("apps/v1", "Deployment", name) for name in context.observed.servers if name not in servers]
     http_route = context.observed.http_route
     optional = (
@@ -196,10 +202,17 @@ def _deletions(context: Context, effects: Effects) -> tuple[Deletion, ...]:
         (names.POLICY_API_VERSION, names.DISRUPTION_BUDGET, context.observed.disruption_budget),
     )
     desired = {each["kind"] for each in effects.objects}
-    if route.keeps(context):
+    if context.spec.serving.serves and route.keeps(context):
         desired.add(names.HTTP_ROUTE)
     deletions += [Deletion(version, kind, name) for version, kind, name in optional if name and kind not in desired]
     return tuple(deletions)
+
+
+def _services(context: Context) -> Iterator[Deletion]:
+    """Yield the Services of an object that served before."""
+    observed = context.observed
+    found = {context.name: observed.routed_server is not None, names.preview(context.name): observed.has_preview}
+    return (Deletion("v1", "Service", name) for name, is_there in found.items() if is_there)
 
 
 def jobs_that_hold(observed: Observed) -> Iterator[str]:

@@ -52,6 +52,7 @@ from triton_operator.resources.services import endpoint
 from triton_operator.rollout.active import parts
 from triton_operator.rollout.trial import Trial
 from triton_operator.stages.progress import Progress
+from triton_operator.stages.publish import published_status
 from triton_operator.stages.reference import Referred
 from triton_operator.stages.rollback import RolledBack
 from triton_operator.stages.search import CandidateSearch, Searched
@@ -101,6 +102,7 @@ def status_of(
         serving=_serving_with_scale(context, serving if is_served else None, server),
         target=_target(progress),
         endpoint=endpoint(context) if context.observed.routed_server is not None else None,
+        published=published_status(context, progress),
         accuracy=accuracy if is_served else [],
         performance=performance if is_served else None,
     )

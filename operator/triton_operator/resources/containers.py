@@ -76,14 +76,14 @@ def _tensorrt_version(work: AnyWork) -> str:
 def _alone(context: Context, work: AnyWork, shape: Plain | Download) -> PodContainers:
     mounts = [*([volumes.repository_mount()] if work.has_claim else []), volumes.TEMPORARY, *shape.mounts]
     main = _Program(work.stage, [work.stage, work.request.to_json()], mounts)
-    return _of_job(context, [], _container(context, work, main), shape.volumes)
+    return _of_job(context, work, [], _container(context, work, main), shape.volumes)
 
 
 def _reads(context: Context, work: AnyWork, shape: Replay) -> PodContainers:
     command = ["publish"] if shape.boxed else []
     mounts = [volumes.repository_mount(), volumes.TEMPORARY]
     main = _Program(work.stage, [*command, work.stage, work.request.to_json()], mounts)
-    return _of_job(context, [], _container(context, work, main), [])
+    return _of_job(context, work, [], _container(context, work, main), [])
 
 
 def _around_code(context: Context, work: AnyWork, shape: UserCode | Pip) -> PodContainers:
@@ -107,7 +107,7 @@ def _around_code(context: Context, work: AnyWork, shape: UserCode | Pip) -> PodC
         *([_converters_volume()] if imports else []),
         *([volumes.shared_memory(context)] if shares else []),
     ]
-    return _of_job(context, first, _publish(context, work), pod_volumes)
+    return _of_job(context, work, first, _publish(context, work), pod_volumes)
 
 
 def _around_client(context: Context, work: AnyWork, shape: Client) -> PodContainers:
@@ -131,17 +131,17 @@ def _around_client(context: Context, work: AnyWork, shape: Client) -> PodContain
         pod_volumes += [client, volumes.shared_memory(context)]
         pod_volumes += [volumes.ENGINES] if engines else []
         pod_volumes += fixed_paths.scratch_volumes(context.spec, volumes.SERVER_TEMPORARY)
-    return _of_job(context, first, _publish(context, work), pod_volumes)
+    return _of_job(context, work, first, _publish(context, work), pod_volumes)
 
 
-def _of_job(context: Context, first: Sequence[Body], main: Body, more: Sequence[Body]) -> PodContainers:
-    """The containers of a Job's pod; a claim that any of them has can be written to.
+def _of_job(context: Context, work: AnyWork, first: Sequence[Body], main: Body, more: Sequence[Body]) -> PodContainers:
+    """The containers of a Job's pod; a claim that any of them has can be written to, unless the stage only reads it.
 
     ``more``: the volumes that not every Job has.
     """
     temporary = volumes.empty_directory(volumes.TEMPORARY["name"], volumes.JOB_TEMPORARY)
     mounted = {mount["name"] for each in (*first, main) for mount in each["volumeMounts"]}
-    claim = [volumes.repository(context, writes=True)] if REPOSITORY in mounted else []
+    claim = [volumes.repository(context, writes=work.writes_claim)] if REPOSITORY in mounted else []
     return PodContainers(first, main, [*claim, temporary, *more])
 
 
@@ -196,7 +196,7 @@ def _image(context: Context, work: AnyWork, runs: bool) -> str:
             return server_image.image_by_digest(name, image_id) if name == context.framework_image else name
         case Pip(importing_image=importing_image, image=image):
             return importing_image if runs else image
-        case Plain(image=image) | Replay(image=image):
+        case Plain(image=image) | Download(image=image) | Replay(image=image):
             return image or own
         case _:
             return own

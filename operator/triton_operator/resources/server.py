@@ -98,7 +98,7 @@ def private_inputs(context: Context) -> list[Any]:
 def _inputs(context: Context, others: Mapping[str, Any]) -> list[Any]:
     """``others``: fields of spec.serving that shape nothing here either, as they are by default."""
     spec, images = context.spec, context.images
-    fixed = {"pod": spec.server_pod, "replicas": 1, "progress_deadline_seconds": 10}
+    fixed = {"pod": spec.server_pod, "mode": "Serve", "replicas": 1, "progress_deadline_seconds": 10}
     absent = dict.fromkeys(("autoscaling", "soak", "route", "network_policy"))
     serving = spec.serving.model_copy(update={**fixed, **absent, **others})
     user = CommonPod(run_as_user=spec.pod.run_as_user, fs_group=spec.pod.fs_group)

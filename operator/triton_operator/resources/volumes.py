@@ -19,6 +19,8 @@ SHARED_MEMORY = {"name": "dshm", "mountPath": "/dev/shm"}  # noqa: S108 - an emp
 INCOMING_MOUNT = {"name": INCOMING, "mountPath": str(layout.INCOMING_MOUNT)}
 CONVERTERS_MOUNT = {"name": "converters", "mountPath": str(layout.CONVERTERS_MOUNT)}
 """The mount of the converters for an image that lacks them."""
+CREDENTIALS, SIGNING = "credentials", "signing"
+"""Names of the volumes of Secrets: with what a server asks for, and with a key that signs."""
 SCRATCH = "scratch"
 """Name of the volume with the directories that steps may write to: one volume, so that one limit bounds them all."""
 
@@ -98,7 +100,7 @@ def claim_volume(context: Context, name: str, uri: str, mount_path: Path) -> Vol
     return ({"name": name, "persistentVolumeClaim": {"claimName": named.host, "readOnly": True}},), (mount,)
 
 
-def secret_volume(secret: str) -> Volumes:
-    """Volume and read-only mount of a Secret, a file for each key, which the pod's group may read."""
-    volume = {"name": "credentials", "secret": {"secretName": secret, "defaultMode": 0o440}}
-    return (volume,), ({"name": "credentials", "mountPath": str(layout.CREDENTIALS_MOUNT), "readOnly": True},)
+def secret_volume(secret: str, name: str = CREDENTIALS, place: Path = layout.CREDENTIALS_MOUNT) -> Volumes:
+    """Volume of that name and read-only mount of a Secret, a file for each key, which the pod's group may read."""
+    volume = {"name": name, "secret": {"secretName": secret, "defaultMode": 0o440}}
+    return (volume,), ({"name": name, "mountPath": str(place), "readOnly": True},)

@@ -2,7 +2,7 @@
 
 | Shape | Stages | Containers of ours |
 |---|---|---|
-| `Plain`, `Download` | look, source, snapshot, clean | one, which does the work and publishes its result |
+| `Plain`, `Download` | look, source, publish, snapshot, clean | one, which does the work and publishes its result |
 | `UserCode` | reference, convert, metrics, comparison | `prepare`, `run`, the stage |
 | `Pip` | packages | the same |
 | `Client` | profile, search, measure | the same, and a private server for the first two |
@@ -46,13 +46,15 @@ class Plain:
 
 @dataclass(frozen=True)
 class Download:
-    """One container of ours that downloads or looks, and so may reach the network as the installation says."""
+    """One container of ours that downloads, looks or pushes, and so may reach the network as the installation says."""
 
     volumes: tuple[Body, ...] = ()
-    """The volume with the credentials, if the download needs any."""
+    """The volumes with the Secrets that it needs, if it needs any."""
     mounts: tuple[Body, ...] = ()
     service_account: str = ""
     """The ServiceAccount whose identity a cloud gives to the pod; empty: the namespace's default, which has none."""
+    image: str = ""
+    """`Plain.image`."""
 
 
 @dataclass(frozen=True)
@@ -142,13 +144,18 @@ class Work(Generic[RequestT, ResultT]):
 
     @property
     def downloads(self) -> bool:
-        """Whether the Job downloads a source or packages, and so may reach the network as the installation says."""
+        """Whether the Job talks to a server of files or packages, as far as the installation lets it."""
         return isinstance(self.shape, Download | Pip)
 
     @property
     def has_claim(self) -> bool:
         """Whether the Job's pod has the repository claim."""
         return STAGES[self.stage].has_claim
+
+    @property
+    def writes_claim(self) -> bool:
+        """Whether that claim is mounted so that the Job can write to it."""
+        return not STAGES[self.stage].reads_claim
 
     @property
     def server(self) -> Body | None:
@@ -162,5 +169,5 @@ AnyWork = Work[Request, Document]
 
 def reader(work: AnyWork) -> AnyWork:
     """The work of a Job that answers once more what the work's own Job has published, from one container."""
-    image = work.shape.image if isinstance(work.shape, Plain | Pip) else ""
+    image = work.shape.image if isinstance(work.shape, Plain | Download | Pip) else ""
     return Work(work.stage, work.request, work.deadline_seconds, Replay(image, work.boxed), work.candidate)

@@ -134,7 +134,9 @@ def restore_deployment(context: Context) -> Effects:
     It is not made if the record is not one of the operator's, or has something that the installation does not allow.
     """
     record = context.observed.active_record
-    if record is None or record.server != context.active_server or record.server in context.observed.servers:
+    if record is None or not record.has_server:
+        return Effects()
+    if record.server != context.active_server or record.server in context.observed.servers:
         return Effects()
     if refusal(context, record.server, record.revision, record.template) is not None:
         return Effects()

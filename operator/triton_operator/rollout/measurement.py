@@ -91,6 +91,18 @@ def measure(
     return Measured(Figures.MISSED, condition, effects, result, best, finished_at)
 
 
+def profiled(context: Context, target: Attempt) -> Measured:
+    """Return the figures of the target's profile as its measurement, where no server of it is to be measured."""
+    profile, record = target.profile, context.observed.records.get(record_name("profile", target.profile_key))
+    assert profile is not None
+    condition = Statement("PerformanceMeasured", True, Reason.MEASURED, "measured on a private server")
+    if not profile.online:
+        return Measured(Figures.PASSED, condition, Effects())
+    result = MeasureResult(profile.online, profile.environment, profile.mix)
+    finished_at = record.finished_at if record is not None else ""
+    return Measured(Figures.PASSED, condition, Effects(), result, _best(context, result), finished_at)
+
+
 def _best(context: Context, result: MeasureResult) -> RankedCandidate:
     """Return the row that is judged. Constraints on another sweep say nothing about this one."""
     selection = context.spec.selection

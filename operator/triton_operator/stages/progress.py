@@ -6,6 +6,7 @@ from typing import Any, Self, TypeVar
 
 from triton_converters.contract.reasons import Reason
 from triton_operator.api.resolved import Resolved
+from triton_operator.api.status import PublishedStatus
 from triton_operator.candidates.attempt import Attempt
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
@@ -47,6 +48,8 @@ class Progress:
     """Whether this step has failed, so that nothing more is tried until something changes."""
     resolved: Resolved | None = None
     """What takes the place of `Context.resolved` from the next pass on; None: nothing does."""
+    published: PublishedStatus | None = None
+    """The image that the target is published as; None: it is not."""
     again_after: float | None = None
     """Seconds until time alone lets the flow go on, or changes a condition; None: time alone changes nothing."""
 

@@ -307,6 +307,8 @@ def canary_of(context: Context, progress: Progress) -> Trial:
 
 def soak_of(context: Context, progress: Progress) -> Trial:
     """Return the soak of the active revision, whichever step the flow has reached."""
+    if not context.spec.serving.serves:
+        return Trial()
     return progress.rollout.soak if isinstance(progress, RolledOut) else trial.soak(context)
 
 

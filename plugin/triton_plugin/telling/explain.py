@@ -15,7 +15,7 @@ from triton_plugin.reading.subject import AGAIN, Subject, one_line
 from triton_plugin.telling.advice import advice
 from triton_plugin.telling.columns import SWEEPS, load_of_figures, search_summary
 from triton_plugin.telling.mixed_shapes import sentences
-from triton_plugin.telling.progress import GOES_ON, STAGES, picture, unfinished_stage
+from triton_plugin.telling.progress import GOES_ON, conditions_by_type, picture, stages, unfinished_stage
 from triton_plugin.telling.report.document import environment_lines
 from triton_plugin.telling.saturation import sentence
 from triton_plugin.telling.steps import lines
@@ -48,6 +48,7 @@ def explain(subject: Subject) -> str:
         _autoscaling(subject),
         _route(subject),
         _soak(subject, outcome),
+        _image(subject, outcome),
         # How it was chosen, with the figures of private servers.
         _filled_fields(subject),
         _verified(subject),
@@ -148,8 +149,9 @@ def _newer_work(subject: Subject) -> Iterator[_Line]:
 def _trouble(subject: Subject) -> Iterator[_Line]:
     """Yield the lines of the condition that has failed: what it says, what that means, and what to do."""
     stage = unfinished_stage(subject.status)
-    first = [stage] if stage in STAGES else []
-    conditions = (subject.condition(each) for each in (*first, *STAGES, "Stalled", "UpToDate"))
+    known = stages(conditions_by_type(subject.status))
+    first = [stage] if stage in known else []
+    conditions = (subject.condition(each) for each in (*first, *known, "Stalled", "UpToDate"))
     failed = (each for each in conditions if each and (each.status == "False") == (each.type != "Stalled"))
     condition = next(failed, None)
     if condition is not None:
@@ -187,11 +189,14 @@ def _serving(subject: Subject) -> str:
     serving = subject.status.active
     if serving is None:
         return "No revision is active."
-    line = f"The active revision is {serving.candidate} ({serving.format}, {serving.precision})"
+    is_served = subject.spec.serving.serves
+    role = "The active revision is" if is_served else "Nothing is to serve. The revision that passed last is"
+    line = f"{role} {serving.candidate} ({serving.format}, {serving.precision})"
     if serving.throughput:
         load = load_of_figures(serving, subject.status.performance.online if subject.status.performance else ())
         figures = f"{_figures_text(serving)}{f' at {load}' if load else ''}"
-        line += f". What clients get, by the online sweep through its Service: {figures}"
+        sweep = "What clients get, by the online sweep through its Service" if is_served else "On a private server"
+        line += f". {sweep}: {figures}"
     accuracy = (f"{each.metric} {each.served} ({each.framework} in the framework)" for each in subject.status.accuracy)
     line = "; ".join([line, *accuracy]) + "."
     target = subject.status.target
@@ -369,6 +374,14 @@ def _soak(subject: Subject, outcome: Sequence[_Line]) -> str:
     if condition.reason in {Reason.SOAK_FAILED, *(each.shows.reason for each in outcome if each.shows)}:
         return ""
     return _paragraph(subject, "Soak", condition, is_advised=condition.reason not in GOES_ON)
+
+
+def _image(subject: Subject, outcome: Sequence[_Line]) -> str:
+    """The image that the active revision is published as, or why there is none."""
+    condition = subject.condition("Published")
+    if condition is None or any(each.shows is not None and each.shows.type == "Published" for each in outcome):
+        return ""
+    return _paragraph(subject, "Image", condition, is_advised=condition.status == "False")
 
 
 def _environment(subject: Subject) -> str:

@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from triton_converters.contract.text import printable
 from triton_plugin.reading.subject import Subject
-from triton_plugin.telling.progress import GOES_ON, STAGES, overdue
+from triton_plugin.telling.progress import GOES_ON, conditions_by_type, overdue, stages
 
 
 def junit(subject: Subject, *, is_late: bool = False) -> str:
@@ -36,7 +36,7 @@ def _tell(case: Element, tag: str, message: str, kind: str = "") -> None:
 
 
 def _stages(subject: Subject, is_late: bool) -> Iterator[Element]:
-    for stage in ("Ready", *STAGES):
+    for stage in ("Ready", *stages(conditions_by_type(subject.status))):
         found = subject.condition(stage)
         case = Element("testcase", classname=subject.name, name=stage)
         if is_late and stage == "Ready":

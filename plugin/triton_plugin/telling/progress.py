@@ -1,6 +1,6 @@
 """Shows what a TritonDeployment is doing, from its conditions and candidates alone."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -16,6 +16,8 @@ from triton_operator.api.status import ON_TRIAL, CandidateStatus, Condition, Tri
 
 STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "PerformanceMeasured")
 """Conditions in the order in which they become true."""
+UNSERVED = (*STAGES[:4], "Published")
+"""Those of an object with `serving.mode: None`; the last one only if it has `publish`."""
 SOAK = "Soaked"
 """A condition that comes after them, if the spec asks for it and another revision was active before."""
 GOES_ON = of_kinds(Kind.GOES_ON)
@@ -62,13 +64,20 @@ def conditions_by_type(status: TritonDeploymentStatus) -> dict[str, Condition]:
     return {str(condition.type): condition for condition in status.conditions}
 
 
+def stages(conditions: Mapping[str, Condition]) -> tuple[str, ...]:
+    """Return the stages of an object with these conditions, by their type; where nothing serves, none is Available."""
+    if not conditions or "Available" in conditions:
+        return STAGES
+    return tuple(each for each in UNSERVED if each in conditions)
+
+
 def unfinished_stage(status: TritonDeploymentStatus) -> str:
     """Return the stage that the object waits for or failed at, as UpToDate says it; Ready: all stages are done.
 
     If UpToDate says nothing of a stage: the first that is not done.
     """
     conditions = conditions_by_type(status)
-    unfinished = [name for name in STAGES if name not in conditions or conditions[name].status != "True"]
+    unfinished = [name for name in stages(conditions) if name not in conditions or conditions[name].status != "True"]
     # Clients reach a first revision only once it is measured, so Available may wait for a later stage.
     said = conditions.get("UpToDate")
     named = (
@@ -121,17 +130,17 @@ def stalled_seconds(status: TritonDeploymentStatus, now: datetime) -> float:
 
 def panel(status: TritonDeploymentStatus, elapsed: float, measured: str = "", rest: str = "") -> RenderableType:
     """Return the live display: the time, stages and their reasons, then candidates and the last measurement."""
-    stages = Table(box=None, show_header=False, pad_edge=False)
+    table = Table(box=None, show_header=False, pad_edge=False)
     conditions = conditions_by_type(status)
     failing = ["Reconciling"] if status.failing is not None else []
-    for name in (*STAGES, *([SOAK] if SOAK in conditions else []), "Ready", "UpToDate", *failing):
+    for name in (*stages(conditions), *([SOAK] if SOAK in conditions else []), "Ready", "UpToDate", *failing):
         condition = conditions.get(name)
         mark, style = MARKS["False" if name in failing else condition.status if condition else "Unknown"]
         texts = [condition.reason, condition.message] if condition else ["not observed yet", ""]
-        stages.add_row(Text(mark, style), name, Text(texts[0]), Text(texts[1], "dim"))
+        table.add_row(Text(mark, style), name, Text(texts[0]), Text(texts[1], "dim"))
     last = [Text(f"   last: {measured}")] if measured else []
     time = f"{elapsed:.0f} s{f'; {rest}' if rest else ''}"
-    return Group(Text(time, "bold"), stages, _candidates(status.candidates), *last)
+    return Group(Text(time, "bold"), table, _candidates(status.candidates), *last)
 
 
 def _candidates(candidates: Iterable[CandidateStatus]) -> RenderableType:

@@ -24,6 +24,7 @@ def _selection(**fields: Any) -> Fields:
     return {"selection": fields}
 
 
+PUBLISH = {"uri": "oci://registry.example/published"}
 EDITS: Mapping[str, Fields] = {
     "suspended": {"suspend": True},
     "not suspended": {"suspend": False},
@@ -113,6 +114,10 @@ EDITS: Mapping[str, Fields] = {
     "inconclusive: undo": {"rollout": {"onInconclusive": "Undo"}},
     "inconclusive: hold": {"rollout": {}},
     "rollout: an unknown revision": {"rollout": {"revision": "0123456789abcdef"}},
+    "published": {"publish": PUBLISH},
+    "published: signed": {"publish": PUBLISH | {"signing": {"secretRef": {"name": "cosign"}}}},
+    "published: elsewhere": {"publish": PUBLISH | {"uri": "oci://registry.example/other:stable"}},
+    "not published": {"publish": None},
     "an old name": {"repository": {"revisionHistoryLimit": 2}},
     "invalid": {"conversion": {"parallelism": 99}},
 }

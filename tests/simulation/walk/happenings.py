@@ -19,6 +19,8 @@ from tests.simulation.test_repair import saying
 from tests.simulation.walk import edits
 from tests.simulation.walk.origin import ANSWERS, FARES
 from tests.simulation.walk.world import World
+from triton_converters.contract.envelope import EXIT_FINAL
+from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import ACTIVE
 from triton_converters.contract.results import Counters
 from triton_operator import names
@@ -45,6 +47,8 @@ MORE_SCRIPTS: Mapping[str, Script] = {
     "inaccurate": Script(accuracy=0.5),
     "worse": Script(before=0.99),
     "not comparable": Script(not_comparable="it is gone"),
+    "registry lies": Script(EXIT_FINAL, reason=Reason.REGISTRY_INVALID, message="it has another image"),
+    "registry is full": Script(1, reason=Reason.REGISTRY_FULL, message="no room is left"),
     "another TensorRT": Script(server_tensorrt="10.8.0.1"),
 } | {f"script {number}": script for number, script in enumerate(FATES)}
 REFUSED = [
@@ -98,7 +102,9 @@ def _scripts(chance: Random) -> Any:
     candidates = ["", "", "onnx-fp32", "ts-trace-fp32", "onnx-fp32.tuned"]
     return [
         [stage, chance.choice(candidates), chance.choice(list(MORE_SCRIPTS))]
-        for stage in chance.sample([*STAGES, "metrics", "comparison", "packages", "clean"], chance.randrange(3))
+        for stage in chance.sample(
+            [*STAGES, "metrics", "comparison", "packages", "publish", "clean"], chance.randrange(3)
+        )
     ]
 
 
