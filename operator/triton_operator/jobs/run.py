@@ -21,7 +21,7 @@ from triton_operator.observed.pod import RUN
 from triton_operator.observed.record import Record
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.claim import is_permitted
-from triton_operator.resources.job import job
+from triton_operator.resources.job import job, measures
 from triton_operator.resources.work import AnyWork, Replay, RequestT, ResultT, Work, reader
 
 UNSEEN_SECONDS = 10.0
@@ -57,6 +57,11 @@ class Run(Generic[ResultT]):
     """Whether a Job for the work exists that has not ended, or is created in this pass."""
     runs_since: datetime | None = None
     """When that Job was last let run; None: it is created in this pass, or it is suspended, or there is none."""
+
+    @property
+    def awaits_turn(self) -> bool:
+        """Whether the work has no Job because those of others measure."""
+        return not self.active and self.pending is not None
 
     @property
     def finished_at(self) -> str:
@@ -140,7 +145,9 @@ def _run(context: Context, work: AnyWork, start: bool, patience: float | None, r
         # What serves may go on to need counters.
         and is_permitted(context),
     )
-    outcome = _ACTIONS[next_fate(facts)](context, state)
+    fate, turn = next_fate(facts), context.observed.turn
+    goes_on = fate is not Fate.RUNS or not measures(work) or turn.lets(state.name if state.job else "")
+    outcome = (_ACTIONS[fate] if goes_on else _awaits_turn)(context, state)
     if facts.recorded is RecordedFailure.REPEATS:
         needed += Effects(missing=_still_missing(state))
     return _with_failure_record(state, replace(outcome, effects=outcome.effects + needed), repeats_for)
@@ -257,8 +264,8 @@ def _unreadable(context: Context, state: _WorkState) -> Run[Any]:
     return Run(Effects(failures=_failure_records(context, state, state.reading.failure)), failure=state.reading.failure)
 
 
-def _waits(context: Context, state: _WorkState) -> Run[Any]:
-    return Run(Effects())
+def _awaits_turn(context: Context, state: _WorkState) -> Run[Any]:
+    return Run(Effects(), pending=Trouble(Reason.QUEUED, context.observed.turn.waits_for))
 
 
 def _runs(context: Context, state: _WorkState) -> Run[Any]:
@@ -283,7 +290,7 @@ _ACTIONS: Mapping[Fate, Callable[[Context, _WorkState], Run[Any]]] = {
     Fate.MAKES_WAY: _makes_way,
     Fate.READS: _reads,
     Fate.UNREADABLE: _unreadable,
-    Fate.WAITS: _waits,
+    Fate.WAITS: lambda context, state: Run(Effects()),
     Fate.RUNS: _runs,
     Fate.FAILS: _fails,
     Fate.REPEATS: _repeats,

@@ -191,7 +191,7 @@ def _without_part(context: Context, candidate_search: CandidateSearch, job_run: 
     if failure is not None:
         return replace(candidate_search, ended=SearchEnd.FAILED, failure=failure)
     pending = Trouble(Reason.WAITING, "the search waits for its turn")
-    if job_run.active or context.spec.suspend:
+    if job_run.active or job_run.awaits_turn or context.spec.suspend:
         pending = Trouble(*waiting_reason("the search", job_run, context))
     job = next(iter(job_run.effects.jobs), "") if job_run.active else ""
     return replace(candidate_search, pending=pending, job=job)
