@@ -8,7 +8,6 @@ from typing import Any, Generic
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
-from triton_converters.contract.results import ProfileResult, SearchResult
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.jobs.fate import Fate, JobPhase, Reading, RecordedFailure, WorkFacts, next_fate
@@ -167,20 +166,12 @@ def _recorded_run(context: Context, work: AnyWork, record: Record, jobs_of_key: 
 
     No Job is built for it: to build the Jobs of all recorded work would take most of a pass.
     """
-    result = record.outcome.result
+    result: Any = record.result
     # It was read by the type that its stage answers.
     assert isinstance(result, work.result)
     done_jobs = [each for each in jobs_of_key if each.ended or each.cut or each.record is not None]
     kept_jobs = frozenset(each.name for each in done_jobs if not (each.suspended or _overstays(context, each)))
-    return Run(Effects(jobs=kept_jobs), record=record, result=_with_gpu(result, record.gpu))
-
-
-def _with_gpu(result: Any, gpu: NodeGpu) -> Any:
-    """Return a result with the GPU that its figures are of: the Job itself knows only what the spec asks for."""
-    if gpu == NO_GPU or not isinstance(result, ProfileResult | SearchResult):
-        return result
-    environment = result.environment
-    return replace(result, environment=replace(environment, gpu_product=gpu.product or environment.gpu_product))
+    return Run(Effects(jobs=kept_jobs), record=record, result=result)
 
 
 def _observe(context: Context, work: AnyWork, jobs_of_key: Sequence[JobView], patience: float | None) -> _WorkState:
