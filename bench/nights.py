@@ -1,7 +1,7 @@
 """`python3 -m bench.nights`: what a night costs of objects that follow their sources and share one measuring node.
 
-Simulated: the real Reconciler for each object, and Jobs that take as long as SECONDS says. Whatever measures has the
-node for itself. The first night tries all candidates, as one night of each week does; the second one tries the winner.
+Simulated: the real Reconciler for each object with the one queue of those that measure, and Jobs that take as long as
+SECONDS says. The first night tries all candidates, as one night of each week does; the second one tries the winner.
 """
 
 import argparse
@@ -20,8 +20,11 @@ from bench.scale.process import usage
 from tests.simulation.answers import Script
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import only
+from tests.simulation.installation import Seat, measuring
 from tests.simulation.registry import Registry, following
 from triton_converters.contract.stages import STAGES
+from triton_operator.observed.turn import Measurement
+from triton_operator.runtime.turns import Turns
 
 OBJECTS = 60
 CANDIDATES = ("onnx-fp32", "onnx-fp16", "ts-trace-fp32", "ts-script-fp32")
@@ -31,17 +34,9 @@ SECONDS = {"look": 3, "source": 10, "reference": 20, "convert": 20, "metrics": 1
 """How long Jobs take, with their pods' start: assumed for a model of some 100 MB."""
 AROUND_SWEEPS_SECONDS = 15
 """What a Job that measures does besides its sweeps: its server starts, and the gates compare answers. Assumed."""
+NAMESPACE, NODE = "vision", "the-node"
 MEASURE_SHARE = 0.5
 """What a candidate that is measured through its Service takes of the time of all sweeps. Assumed: 3 points of 6."""
-WAITING = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available"}
-
-
-@dataclass
-class Node:
-    """The node on which one Job at a time measures."""
-
-    holder: tuple[str, str] | None = None
-    """The object and the key of the Job that has it; None: none has."""
 
 
 @dataclass
@@ -50,22 +45,16 @@ class Timed:
 
     cluster: Cluster
     registry: Registry
-    node: Node
     sweeps_seconds: int
     ends: dict[str, datetime] = field(default_factory=dict)
     """When each Job that started ends, by its key."""
 
     def __call__(self, stage: str, candidate: str, request: Any) -> Script:
         """How a Job fares."""
-        measures, job = stage in ("profile", "measure"), (self.cluster.uid, request.key)
         if request.key not in self.ends:
-            if measures and self.node.holder is not None:
-                return Script(pending={"phase": "Pending", "conditions": [WAITING]})
-            self.node.holder = job if measures else self.node.holder
             self.ends[request.key] = self.cluster.now + timedelta(seconds=self._seconds(stage))
         if self.cluster.now < self.ends[request.key]:
             return Script(hangs=True)
-        self.node.holder = None if self.node.holder == job else self.node.holder
         return self.registry(stage, candidate, request)
 
     def _seconds(self, stage: str) -> float:
@@ -89,15 +78,24 @@ class Objects:
     """Objects that follow a folder of a bucket each, in one namespace, and the time that passes for all of them."""
 
     def __init__(self, count: int, sweeps_seconds: int) -> None:
-        node = Node()
+        self.turns = Turns(self._wake)
         self.jobs: list[Timed] = []
         for number in range(count):
             cluster, registry = following("s3")
             cluster.ask(only(*CANDIDATES))
             cluster.uid = f"owner-{number}"
-            cluster.scripts = Timed(cluster, registry, node, sweeps_seconds)
+            cluster.scripts = Timed(cluster, registry, sweeps_seconds)
+            cluster.turns = Seat(turns=self.turns, key=(NAMESPACE, str(number)))
+            cluster.places, cluster.measured_beside = lambda pod: NODE, self._measuring
             self.jobs.append(cluster.scripts)
         self.changes = [1] * count
+
+    def _wake(self, key: tuple[str, str]) -> None:
+        self.changes[int(key[1])] += 1
+
+    def _measuring(self) -> list[Measurement]:
+        owners = ((number, each.cluster) for number, each in enumerate(self.jobs))
+        return measuring(((NAMESPACE, str(number)), cluster) for number, cluster in owners)
 
     @property
     def now(self) -> datetime:

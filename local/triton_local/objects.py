@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from triton_operator.kube.kinds import ApiKind
 from triton_operator.kube.managed_fields import as_applied
 from triton_operator.names import Body
 from triton_operator.observed.routes import Host
+from triton_operator.observed.turn import Measurement
 from triton_operator.runtime.store import Key
 
 SET_BY_SERVER = ("uid", "creationTimestamp", "generation", "resourceVersion", "managedFields")
@@ -137,6 +138,10 @@ class Objects:
         """None, for the same reason."""
         return 0
 
+    def measuring(self) -> Sequence[Measurement]:
+        """None, for the same reason."""
+        return ()
+
     def put(self, kind: ApiKind, body: Body) -> None:
         """Nothing: what was written is known."""
 
@@ -145,6 +150,9 @@ class Objects:
     def has_node(self, label: str, value: str) -> bool | None:
         """Whether this machine has the label with the value."""
         return any(labels.get(label) == value for labels in self._nodes.values())
+
+    def other_nodes(self, labels: Mapping[str, str], besides: Collection[str]) -> None:
+        """Nobody asks: nothing is measured beside the one TritonDeployment."""
 
     def node_labels(self, name: str) -> Mapping[str, str]:
         """The labels of this machine."""

@@ -47,6 +47,11 @@ class Context:
         return self.triton_deployment.namespace
 
     @property
+    def scales(self) -> bool:
+        """Whether KEDA and Prometheus are there, by which replicas follow the load."""
+        return bool(self.settings.prometheus_address) and self.observed.has_keda
+
+    @property
     def spec(self) -> TritonDeploymentSpec:
         """Spec of the TritonDeployment."""
         return self.triton_deployment.spec

@@ -72,6 +72,9 @@ class Settings:
     unschedulable_seconds: int = 300
     """UNSCHEDULABLE_SECONDS: how long a conversion for one GPU product may wait for a node before its candidate is
     skipped. Default 300: what a cluster autoscaler needs for a GPU node."""
+    measurements_per_node: int = 1
+    """MEASUREMENTS_PER_NODE: how many Jobs measure at once on a node, or in the installation where the operator may not
+    read nodes; 0: any number."""
     clients: tuple[PolicyPeer, ...] = ()
     """NETWORK_POLICY_CLIENTS, as JSON: who may reach the servers' inference ports; empty: anybody."""
     metrics_readers: tuple[PolicyPeer, ...] = ()
@@ -198,6 +201,7 @@ class Settings:
             unschedulable_seconds=_number(
                 environment, "UNSCHEDULABLE_SECONDS", Settings.unschedulable_seconds, 1, 86400
             ),
+            measurements_per_node=_number(environment, "MEASUREMENTS_PER_NODE", Settings.measurements_per_node, 0, 100),
             clients=_rules(environment, "NETWORK_POLICY_CLIENTS", policy_rules.peers),
             metrics_readers=_rules(environment, "NETWORK_POLICY_METRICS", policy_rules.peers),
             sources_egress=_rules(environment, "SOURCES_EGRESS", policy_rules.egress),

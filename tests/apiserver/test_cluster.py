@@ -333,12 +333,15 @@ def test_nodes_are_known_by_their_label_where_they_may_be_read(
     assert connected.has_node(label, "NVIDIA-H200") is False
     assert connected.node_labels("a-gpu-node")[label] == product
     assert connected.node_labels("another-node") == {}
+    assert [] in (connected.other_nodes({label: product}, ["another-node"]) or ())
+    assert connected.other_nodes({label: product}, ["a-gpu-node", "another-node"]) == []
     kubectl("delete", "node", "a-gpu-node")
     assert connected.has_node(label, product) is False
     settings = ("--set", f"watchNamespaces={{{kubectl.namespace}}}")
     account = install_account(cluster_kubectl, tmp_path, *settings, namespace="without-nodes")
     monkeypatch.setenv("KUBECONFIG", str(account))
     assert Cluster.connect().has_node(label, product) is None
+    assert Cluster.connect().other_nodes({label: product}, ["another-node"]) is None
     assert Cluster.connect().node_labels("a-gpu-node") == {}
 
 

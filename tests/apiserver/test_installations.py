@@ -144,6 +144,7 @@ IMAGES = {"CONVERTER_IMAGE": "c", "CONVERTER_TENSORFLOW_IMAGE": "t", "SERVER_IMA
         ({}, "CONVERTER_IMAGE is not set"),
         ({**IMAGES, "INSTANCE_GROUP_KIND": "Cpu"}, "INSTANCE_GROUP_KIND is 'Cpu'"),
         ({**IMAGES, "METRICS_PORT": "http"}, "METRICS_PORT is 'http'"),
+        ({**IMAGES, "MEASUREMENTS_PER_NODE": "-1"}, "MEASUREMENTS_PER_NODE is '-1'; it takes a number, 0 to 100"),
         ({**IMAGES, "UNSCHEDULABLE_SECONDS": "0"}, "UNSCHEDULABLE_SECONDS is '0'; it takes a number, 1 to 86400"),
     ],
 )

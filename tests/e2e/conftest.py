@@ -93,7 +93,7 @@ CRD = "crds/tritondeployments.triton-operator.dev.yaml"
 """Helm keeps it, as it should for a user."""
 OF_THIS_MACHINE = {"downloaded", "unlabelled"}
 """Lanes that need the node of our own cluster."""
-LAST = ("test_rest", "test_clients", "test_rights")
+LAST = ("test_rest", "test_clients", "test_turns", "test_rights")
 """What comes to rest does so while the other tests run; then the installation's values change, for every object; and at
 the end one looks at all that the operator has asked for."""
 APART = {"test_examples": pytest.mark.examples, "test_monitoring": pytest.mark.observe}
@@ -149,7 +149,8 @@ def values(authority: tuple[Path, Path], outside: Outside | None) -> Mapping[str
     """The chart's values, besides those that this tree needs."""
     of_index = authority[0].read_text()
     more = outside.values(of_index) if outside else {"sources": {"caBundle": of_index}}
-    return {**more, "allowed": {"pythonSteps": True}}
+    # The tests are many and share a node; `test_turns` alone looks at who waits for whom.
+    return {**more, "allowed": {"pythonSteps": True}, "measurements": {"perNode": 0}}
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """The simulation's cluster as the real Reconciler meets it: an API server that may refuse and fail, and a store."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,7 @@ from triton_operator.kube.errors import ConflictError, ForbiddenError, ServerErr
 from triton_operator.kube.kinds import ApiKind
 from triton_operator.kube.managed_fields import as_applied
 from triton_operator.observed.routes import Host
+from triton_operator.observed.turn import Measurement
 from triton_operator.planning.plan import Event
 from triton_operator.runtime.queue import Result
 from triton_operator.runtime.store import Key
@@ -79,6 +80,10 @@ class ApiServer:
         """How many other objects of the namespace look at their sources."""
         return self.cluster.looks_beside
 
+    def measuring(self) -> Sequence[Measurement]:
+        """What other objects measure."""
+        return self.cluster.measured_beside()
+
     def put(self, kind: ApiKind, body: Body) -> None:
         """Take in what was written: it is known already."""
 
@@ -87,6 +92,11 @@ class ApiServer:
     def has_node(self, label: str, value: str) -> bool | None:
         """Whether a node has the GPU product."""
         return self.cluster.gpu_product_exists
+
+    def other_nodes(self, labels: Mapping[str, str], besides: Collection[str]) -> Sequence[Sequence[Body]] | None:
+        """The taints of the nodes that measure, besides those named."""
+        nodes = self.cluster.measuring_nodes
+        return None if nodes is None else [[] for each in nodes if each not in besides]
 
     def node_labels(self, name: str) -> Mapping[str, str]:
         """The labels of a node."""

@@ -116,6 +116,7 @@ class Cluster(Controllers):
             METRICS,
             lambda: self.now,
             optional=[kind for kind, served in known if served],
+            turns=self.turns,
         )
         if self.broken:
             operator.reconcile(KEY)

@@ -38,6 +38,8 @@ class Kubelet(Objects):
         has_server = any(each["name"] == SERVER for each in template["spec"].get("initContainers", []))
         if has_server and candidate in self.nodes:
             pod["spec"]["nodeName"] = candidate
+        elif node := self.places(pod):
+            pod["spec"]["nodeName"] = node
         self.objects["Pod", name] = pod
         return pod
 

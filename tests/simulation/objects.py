@@ -1,14 +1,16 @@
 """The objects of a simulated cluster, and how the cluster is."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from tests.simulation.answers import Scripts, all_good
 from triton_converters.contract.results import Counters
+from triton_operator.observed.turn import Measurement
 from triton_operator.planning.plan import Event
+from triton_operator.runtime.turns import Turns
 from triton_operator.settings import Settings
 
 Body = dict[str, Any]
@@ -76,6 +78,8 @@ class Objects:
     """Whether a node has the GPU product that is asked for; None: the operator may not read nodes."""
     nodes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """The labels of nodes by their names, each of which takes the pods with a server of the candidate of that name."""
+    places: Callable[[Body], str] = lambda pod: ""
+    """The node that takes a pod; empty: it is not told."""
     has_keda: bool = False
     """Whether the API server knows KEDA's kinds."""
     has_gateway_api: bool = False
@@ -90,6 +94,12 @@ class Objects:
     """Names of the other TritonDeployments on the claim."""
     looks_beside: int = 0
     """How many Jobs of other objects of the namespace look at their sources."""
+    measured_beside: Callable[[], Sequence[Measurement]] = tuple
+    """What Jobs of other objects measure now."""
+    measuring_nodes: Sequence[str] | None = None
+    """The nodes on which Jobs may measure; None: the operator may not read nodes."""
+    turns: Turns | None = None
+    """The operator's queue of those that wait to measure; None: the object is the only one."""
     host_holder: str = ""
     """Another object, NAMESPACE/NAME, that has the host name of the route; empty: none has."""
     now: datetime = datetime(2026, 11, 21, tzinfo=UTC)

@@ -119,6 +119,30 @@ def test_what_the_cluster_lacks_is_said_and_stops_nothing(keda: bool, address: s
     assert [each.type for each in cluster.events if each.reason == missing] == ["Warning"]
 
 
+@pytest.mark.parametrize(("keda", "address"), [(False, PROMETHEUS), (True, "")])
+def test_what_the_cluster_lacks_is_said_before_anything_is_measured_again(keda: bool, address: str) -> None:
+    cluster = a_deployment().one_candidate().serving().cluster()
+    cluster.has_keda, cluster.settings = keda, replace(SETTINGS, prometheus_address=address)
+    story = list(cluster.story)
+    cluster.edit(serving={"autoscaling": AUTOSCALING})
+    cluster.settle()
+    assert reason(cluster) == "AddOnMissing"
+    assert cluster.story == story
+    cluster.has_keda, cluster.settings = True, SETTINGS
+    cluster.act()
+    cluster.settle()
+    assert [each for each in cluster.story[len(story) :] if each.startswith("profile")] == ["profile onnx-fp32"]
+    assert reason(cluster) == "Scaling"
+
+
+def test_where_the_scaler_goes_away_nothing_is_measured_again() -> None:
+    cluster = settled()
+    story, cluster.has_keda = list(cluster.story), False
+    cluster.act()
+    cluster.settle()
+    assert (reason(cluster), cluster.story) == ("AddOnMissing", story)
+
+
 def test_the_load_of_the_measurement_scales_nothing() -> None:
     cluster = asking()
     cluster.until(lambda cluster: scaler(cluster) is not None)

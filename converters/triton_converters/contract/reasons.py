@@ -34,7 +34,9 @@ class Reason(StrEnum):
 
     WAITING = Kind.GOES_ON("An earlier stage must finish first, or the looks of other objects.")
     RUNNING = Kind.GOES_ON("The stage's Job is running, or the search measures other configurations.")
-    QUEUED = Kind.WAITS("The stage's Job is suspended, by Kueue or by someone else; it goes on once it is not.")
+    QUEUED = Kind.WAITS(
+        "The stage's Job waits for its turn to measure, or is suspended, by Kueue or by someone else; it goes on later."
+    )
     SUSPENDED = Kind.PAUSED("spec.suspend is true: no new Job starts. Or spec.serving.replicas is 0: no server runs.")
     RESOLVED = Kind.DONE("The source is published on the repository claim under its digest.")
     CONVERTED = Kind.DONE("Every candidate was converted, or the reason why it was not is recorded.")

@@ -99,6 +99,8 @@ class Environment(Document):
     cpu: str
     perf_analyzer: tuple[str, ...]
     """Command line of one invocation per scenario; only -b and the load differ between its points."""
+    gpu_driver: str = ""
+    """Versions of the GPU's driver and of CUDA, which only the node knows; a Job leaves it empty."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from triton_converters.contract.measurement_requests import (
     Sweep,
     Tolerance,
 )
+from triton_converters.contract.records import record_name
 from triton_converters.contract.results import ProfileResult
 from triton_converters.contract.saturation import latency_bounds
 from triton_operator.api.duration import amount
@@ -38,7 +39,24 @@ FAST_MILLISECONDS = 300
 
 
 def profile_work(context: Context, dump: Dump, attempt: Attempt) -> Work[ProfileRequest, ProfileResult]:
-    """Return the Job's work. Its key covers the request, the client, and the server's whole pod."""
+    """Return the Job's work. Its key covers the request, the client, and the server's whole pod.
+
+    What `serving.autoscaling` needs to know is measured where something scales by it, and kept where it did.
+    """
+    work = _work(context, dump, attempt)
+    if context.spec.serving.autoscaling is None or context.scales:
+        return work
+    is_known = record_name(work.stage, work.key) in context.observed.records
+    return work if is_known else _work(_without_autoscaling(context), dump, attempt)
+
+
+def _without_autoscaling(context: Context) -> Context:
+    serving = context.spec.serving.model_copy(update={"autoscaling": None})
+    spec = context.spec.model_copy(update={"serving": serving})
+    return replace(context, triton_deployment=replace(context.triton_deployment, spec=spec))
+
+
+def _work(context: Context, dump: Dump, attempt: Attempt) -> Work[ProfileRequest, ProfileResult]:
     spec = context.spec
     request = ProfileRequest(
         key="",

@@ -1,5 +1,7 @@
 """Measuring again: figures that stalled the object are measured anew when the user asks for a retry. Pure.
 
+Figures that are comparable with no others are measured anew by themselves: their failure names no retry of the user's.
+
 The results ConfigMap has a failure under the name of their record. Once the retry annotation differs from the one of
 that time, the work has the next key, so it is done as if for the first time. What serves stays until then.
 """
@@ -15,6 +17,8 @@ from triton_operator.effects import Effects
 from triton_operator.observed.failures import Failure
 from triton_operator.observed.trouble import Trouble
 
+AGAIN = " by itself"
+"""What follows the retry in the failure of figures that are measured again by themselves."""
 D = TypeVar("D", bound=Document)
 
 
@@ -29,6 +33,19 @@ def key_measurement(context: Context, stage: str, request: D, *others: Any) -> t
             break
         keys.append(next_key)
     return tuple(keys[:-1]), names.with_key(request, keys[-1])
+
+
+def record_odd_figures(context: Context, troubles: Mapping[str, Trouble]) -> Effects:
+    """Record that figures are comparable with no others, so that the next pass measures them again."""
+    retry = f"{context.triton_deployment.retry}{AGAIN}"
+    return Effects(
+        failures={name: Failure("", trouble.reason, trouble.message, retry) for name, trouble in troubles.items()}
+    )
+
+
+def is_odd(context: Context, failure: Failure) -> bool:
+    """Whether figures were measured again by themselves, since the user last asked for a retry."""
+    return failure.retry == f"{context.triton_deployment.retry}{AGAIN}"
 
 
 def record_unmet_figures(context: Context, troubles: Mapping[str, Trouble]) -> Effects:

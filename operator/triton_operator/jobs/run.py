@@ -8,7 +8,6 @@ from typing import Any, Generic
 
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
-from triton_converters.contract.results import ProfileResult, SearchResult
 from triton_operator.context import Context
 from triton_operator.effects import Effects
 from triton_operator.jobs.fate import Fate, JobPhase, Reading, RecordedFailure, WorkFacts, next_fate
@@ -21,7 +20,7 @@ from triton_operator.observed.pod import RUN
 from triton_operator.observed.record import Record
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.claim import is_permitted
-from triton_operator.resources.job import job
+from triton_operator.resources.job import job, measures
 from triton_operator.resources.work import AnyWork, Replay, RequestT, ResultT, Work, reader
 
 UNSEEN_SECONDS = 10.0
@@ -57,6 +56,11 @@ class Run(Generic[ResultT]):
     """Whether a Job for the work exists that has not ended, or is created in this pass."""
     runs_since: datetime | None = None
     """When that Job was last let run; None: it is created in this pass, or it is suspended, or there is none."""
+
+    @property
+    def awaits_turn(self) -> bool:
+        """Whether the work has no Job because those of others measure."""
+        return not self.active and self.pending is not None
 
     @property
     def finished_at(self) -> str:
@@ -140,7 +144,9 @@ def _run(context: Context, work: AnyWork, start: bool, patience: float | None, r
         # What serves may go on to need counters.
         and is_permitted(context),
     )
-    outcome = _ACTIONS[next_fate(facts)](context, state)
+    fate, turn = next_fate(facts), context.observed.turn
+    goes_on = fate is not Fate.RUNS or not measures(work) or turn.lets(state.name if state.job else "")
+    outcome = (_ACTIONS[fate] if goes_on else _awaits_turn)(context, state)
     if facts.recorded is RecordedFailure.REPEATS:
         needed += Effects(missing=_still_missing(state))
     return _with_failure_record(state, replace(outcome, effects=outcome.effects + needed), repeats_for)
@@ -160,20 +166,12 @@ def _recorded_run(context: Context, work: AnyWork, record: Record, jobs_of_key: 
 
     No Job is built for it: to build the Jobs of all recorded work would take most of a pass.
     """
-    result = record.outcome.result
+    result: Any = record.result
     # It was read by the type that its stage answers.
     assert isinstance(result, work.result)
     done_jobs = [each for each in jobs_of_key if each.ended or each.cut or each.record is not None]
     kept_jobs = frozenset(each.name for each in done_jobs if not (each.suspended or _overstays(context, each)))
-    return Run(Effects(jobs=kept_jobs), record=record, result=_with_gpu(result, record.gpu))
-
-
-def _with_gpu(result: Any, gpu: NodeGpu) -> Any:
-    """Return a result with the GPU that its figures are of: the Job itself knows only what the spec asks for."""
-    if gpu == NO_GPU or not isinstance(result, ProfileResult | SearchResult):
-        return result
-    environment = result.environment
-    return replace(result, environment=replace(environment, gpu_product=gpu.product or environment.gpu_product))
+    return Run(Effects(jobs=kept_jobs), record=record, result=result)
 
 
 def _observe(context: Context, work: AnyWork, jobs_of_key: Sequence[JobView], patience: float | None) -> _WorkState:
@@ -257,8 +255,8 @@ def _unreadable(context: Context, state: _WorkState) -> Run[Any]:
     return Run(Effects(failures=_failure_records(context, state, state.reading.failure)), failure=state.reading.failure)
 
 
-def _waits(context: Context, state: _WorkState) -> Run[Any]:
-    return Run(Effects())
+def _awaits_turn(context: Context, state: _WorkState) -> Run[Any]:
+    return Run(Effects(), pending=Trouble(Reason.QUEUED, context.observed.turn.waits_for))
 
 
 def _runs(context: Context, state: _WorkState) -> Run[Any]:
@@ -283,7 +281,7 @@ _ACTIONS: Mapping[Fate, Callable[[Context, _WorkState], Run[Any]]] = {
     Fate.MAKES_WAY: _makes_way,
     Fate.READS: _reads,
     Fate.UNREADABLE: _unreadable,
-    Fate.WAITS: _waits,
+    Fate.WAITS: lambda context, state: Run(Effects()),
     Fate.RUNS: _runs,
     Fate.FAILS: _fails,
     Fate.REPEATS: _repeats,

@@ -1,6 +1,6 @@
 """The Kubernetes API as the operator uses it: plain dicts in and out, and the errors of kube/errors.py."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import copy
 from itertools import chain
@@ -50,6 +50,8 @@ WATCH_SECONDS = 600
 EVENTS_WATCH_SECONDS = 60
 """How long the API server keeps a watch of Events, in seconds: it sends no bookmarks of them, because they are not in
 its watch cache, and a longer silence would look broken (SILENT_SECONDS)."""
+NODES = 100
+"""The most nodes that are looked at for one that may take a pod: a response of about 2 MB."""
 PAGE = 100
 """The most objects in one page of a list; 500 parsed Jobs would take 18 MiB for a moment."""
 LONG_BODIES = {CONFIG_MAP: 10}
@@ -175,6 +177,17 @@ class Cluster:
             return bool(self._call(NODE, "list", _path(NODE, None), query)["items"])
         except ForbiddenError:
             return None
+
+    def other_nodes(self, labels: Mapping[str, str], besides: Collection[str]) -> list[list[dict[str, Any]]] | None:
+        """The taints of some nodes with these labels, besides those named; None if the operator may not read nodes."""
+        selector = ",".join(f"{label}={value}" for label, value in sorted(labels.items()))
+        fields = ",".join(f"metadata.name!={each}" for each in sorted(besides))
+        try:
+            query = {"labelSelector": selector, "fieldSelector": fields, "limit": str(NODES)}
+            found = self._call(NODE, "list", _path(NODE, None), query)["items"]
+        except ForbiddenError:
+            return None
+        return [each["spec"].get("taints", []) for each in found]
 
     def node_labels(self, name: str) -> Mapping[str, str]:
         """The labels of a node; none if it is gone, or if the operator may not read nodes."""

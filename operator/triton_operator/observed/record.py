@@ -1,10 +1,11 @@
 """What a Job's pod answered: its result, or the failure that its stage reported. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from triton_converters.contract.document import DocumentError
+from triton_converters.contract.document import Document, DocumentError
 from triton_converters.contract.envelope import Outcome, read_again
 from triton_converters.contract.reasons import Reason
+from triton_converters.contract.results import ProfileResult, SearchResult
 from triton_operator.observed.ending import ending_trouble
 from triton_operator.observed.gpu import NO_GPU, NodeGpu
 from triton_operator.observed.pod import RUN, End, PodView
@@ -27,6 +28,16 @@ class Record:
     """What the node of the Job's server says of its GPU."""
     node: str = ""
     """Name of the node of the pod that left it; empty: not known, as of what the ConfigMap holds."""
+
+    @property
+    def result(self) -> Document | None:
+        """The result, with the GPU that its figures are of: the Job itself knows only what the spec asks for."""
+        result = self.outcome.result
+        if self.gpu == NO_GPU or not isinstance(result, ProfileResult | SearchResult):
+            return result
+        where = result.environment
+        product = self.gpu.product or where.gpu_product
+        return replace(result, environment=replace(where, gpu_product=product, gpu_driver=self.gpu.driver))
 
 
 def record_of(pod: PodView, stage: str, key: str) -> Record | None:

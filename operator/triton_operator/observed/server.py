@@ -37,6 +37,8 @@ class ServerView:
     """How many of the Deployment's pods are ready."""
     placed_pods: int
     """How many of the Deployment's pods have a node and go on, ready or not: so many hold their GPUs."""
+    nodes: frozenset[str]
+    """The nodes that have its pods."""
     ready: bool
     """Whether all desired pods, and at least one, are ready with the newest template."""
     was_ready: bool
@@ -86,6 +88,7 @@ def server_view(body: Mapping[str, Any], pods: Iterable[PodView], events: Sequen
     revision = metadata.get("labels", {}).get(names.KEY_LABEL, "")
     # The trouble of an evicted pod's successor says more than the eviction.
     own_pods = sorted((pod for pod in pods if pod.server == name), key=lambda pod: pod.is_disrupted)
+    placed = [pod.node for pod in own_pods if pod.node is not None and not (pod.is_deleted or pod.has_ended)]
     damages = (
         trouble for pod in own_pods if (trouble := revision_trouble(pod, revision)) and trouble.reason in DAMAGES
     )
@@ -97,7 +100,8 @@ def server_view(body: Mapping[str, Any], pods: Iterable[PodView], events: Sequen
         replicas=_desired_replicas(body),
         pods=status.get("replicas", 0),
         ready_pods=status.get("readyReplicas", 0),
-        placed_pods=sum(pod.node is not None and not (pod.is_deleted or pod.has_ended) for pod in own_pods),
+        placed_pods=len(placed),
+        nodes=frozenset(placed),
         ready=_is_ready(body),
         was_ready=names.WAS_READY_ANNOTATION in notes,
         waits_note=_valid_time(notes.get(names.WAITS_ANNOTATION, "")),

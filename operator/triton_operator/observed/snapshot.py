@@ -16,6 +16,7 @@ from triton_operator.observed.record import Record
 from triton_operator.observed.revision import is_server_name
 from triton_operator.observed.routes import RouteView, route_view
 from triton_operator.observed.server import ServerView, server_view
+from triton_operator.observed.turn import FREE, Turn
 
 COUNTED = "snapshot"
 """The stage whose results are counters of servers, and not on the claim."""
@@ -53,6 +54,8 @@ class Observed(Entries):
     """NAMESPACE/NAME of another TritonDeployment whose HTTPRoute has a host name that the spec asks for; or empty."""
     looks_beside: int = 0
     """How many Jobs of other objects of the namespace look at sources."""
+    turn: Turn = FREE
+    """Whether a Job that measures may start."""
     has_results: bool = False
     """Whether the results ConfigMap is there."""
     has_preview: bool = False

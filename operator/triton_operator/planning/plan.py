@@ -115,14 +115,14 @@ def plan(triton_deployment: TritonDeployment, observed: Observed, settings: Sett
     context, draft = _draft(context, _newly_missing(context))
     if draft.effects.missing:
         context, draft = _draft(context, draft.effects.missing)
-    pause = _requeue_after(context, draft.progress)
+    pauses = [_requeue_after(context, draft.progress), draft.progress.again_after, observed.turn.again_after]
     objects = (*_prerequisites(context, draft), *draft.effects.objects)
     return Plan(
         objects=objects,
         deletions=(*_deletions(context, draft.effects), *_unneeded_policies(context, objects)),
         status=draft.status,
         events=tuple(Event(*each) for each in conditions.event_fields(triton_deployment.status, draft.status)),
-        requeue_after=min((*draft.requeue_after, *filter(None, [pause, draft.progress.again_after])), default=None),
+        requeue_after=min((*draft.requeue_after, *filter(None, pauses)), default=None),
         facts=draft.outline.facts,
     )
 

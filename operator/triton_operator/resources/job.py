@@ -1,5 +1,8 @@
 """The Jobs: one for each piece of work, whose shape decides about the containers of its pod."""
 
+from collections.abc import Collection, Mapping
+from typing import Any
+
 from triton_converters.contract import layout
 from triton_converters.contract.envelope import EXIT_FINAL
 from triton_operator import names
@@ -8,10 +11,12 @@ from triton_operator.context import Context
 from triton_operator.names import Body
 from triton_operator.observed.job_rules import BACKOFF_LIMIT
 from triton_operator.observed.pod import RUN
+from triton_operator.observed.turn import MEASURING
 from triton_operator.resources import pod
 from triton_operator.resources.containers import PREPARE, TENSORRT_CHECK, checks_engine, containers
-from triton_operator.resources.work import AnyWork, Download, Pip, UserCode
+from triton_operator.resources.work import AnyWork, Download, Pip, Replay, UserCode
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 UNQUEUED = ("look", "snapshot")
 """The stages that wait in no queue: what they find late says nothing, and they take no GPU."""
 
@@ -35,6 +40,9 @@ def job(context: Context, work: AnyWork) -> Body:
     }
     metadata = context.metadata(names.job(context.name, work.stage, [work.key, spec]), work.stage, **labels)
     _identify(context, template["spec"])
+    if measures(work):
+        metadata["labels"][names.MEASURES_LABEL] = "true"
+        _keep_off(context.observed.turn.taken, template["spec"])
     # What the Job belongs to. A retry that is asked for later asks for another try of it too, and so does a look.
     owner = context.triton_deployment
     asked = {names.RETRY_ANNOTATION: owner.retry, names.REQUEST_ANNOTATION: owner.requested_at}
@@ -100,6 +108,29 @@ def _identify(context: Context, spec: Body) -> None:
     first = [each for each in spec.get("initContainers", ()) if each["name"] == PREPARE]
     for container in (*first, *spec["containers"]):
         container["env"] += variables
+
+
+def measures(work: AnyWork) -> bool:
+    """Whether another load on the node would change what the Job answers. One that reads an answer again does not."""
+    return work.stage in MEASURING and not isinstance(work.shape, Replay)
+
+
+def _keep_off(nodes: Collection[str], spec: Body) -> None:
+    """Keep the pod off nodes where others are measured. Where it runs otherwise is not for the Job's name to say."""
+    if not nodes:
+        return
+    fields = [{"key": "metadata.name", "operator": "NotIn", "values": [each]} for each in sorted(nodes)]
+    affinity = spec.get("affinity", {})
+    node = affinity.get("nodeAffinity", {})
+    terms = node.get(REQUIRED, {}).get("nodeSelectorTerms") or [{}]
+    kept = [{**each, "matchFields": [*each.get("matchFields", []), *fields]} for each in terms]
+    spec["affinity"] = affinity | {"nodeAffinity": node | {REQUIRED: {"nodeSelectorTerms": kept}}}
+
+
+def keeps_off(job: Mapping[str, Any]) -> bool:
+    """Whether a Job was made to keep off nodes; a spec's own affinity names labels alone."""
+    affinity = job["spec"]["template"]["spec"].get("affinity", {}).get("nodeAffinity", {})
+    return any("matchFields" in each for each in affinity.get(REQUIRED, {}).get("nodeSelectorTerms", []))
 
 
 def runs_user_code(context: Context, work: AnyWork) -> bool:

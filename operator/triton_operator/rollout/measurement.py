@@ -76,7 +76,7 @@ def measure(
             reason, message = waiting_reason("the online sweep through the preview Service", job_run, context)
             condition = Statement("PerformanceMeasured", False, reason, message)
         is_running = job_run.active and job_run.pending is None
-        late = None if is_waiting or is_running else _late_condition(context, view, condition)
+        late = None if is_waiting or is_running or job_run.awaits_turn else _late_condition(context, view, condition)
         figures = Figures.MISSING if late is None else Figures.LATE
         return Measured(figures, condition, job_run.effects, runs=is_running, late=late)
     best = _best(context, result)

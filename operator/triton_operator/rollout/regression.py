@@ -124,7 +124,7 @@ def _last_other_source(context: Context, source: SourceResult) -> tuple[str, Swe
     for state in context.observed.history.served:
         # Figures that stalled the object were measured again before it served.
         record_names = [name for name in state.records if name in records and name not in context.observed.failures]
-        results = {name: records[name].outcome.result for name in record_names}
+        results = {name: records[name].result for name in record_names}
         digests = {each.digest for each in results.values() if isinstance(each, SourceResult)}
         if digests and digests != current_digests:
             measure_results = [each for each in results.values() if isinstance(each, MeasureResult)]

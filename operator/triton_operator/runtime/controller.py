@@ -19,6 +19,7 @@ from triton_operator.runtime.metrics import Metrics
 from triton_operator.runtime.queue import Result, WorkQueue
 from triton_operator.runtime.reconcile import Reconciler
 from triton_operator.runtime.store import Key, Store
+from triton_operator.runtime.turns import Turns
 from triton_operator.runtime.watches import Watch
 from triton_operator.settings import Settings
 
@@ -78,14 +79,21 @@ class Controller:
         if self._settings.lease is not None:
             self._lease = Lease(cluster, *self._settings.lease, self._settings.holder)
             cluster = cluster.guarded(self._lease.held)
-        reconciler = Reconciler(cluster, self._store, self._settings, self._metrics, optional=optional)
+        loop = asyncio.get_running_loop()
+
+        def wake(key: tuple[str, str]) -> None:
+            loop.call_soon_threadsafe(queue.wake, Key(*key))
+
+        turns = Turns(wake)
+        reconciler = Reconciler(cluster, self._store, self._settings, self._metrics, optional=optional, turns=turns)
 
         async def process(key: Key) -> Result:
             # A replica that stands by drops the key; taking over wakes all of them.
             may_work = self._leads and key.namespace not in self._unlisted
             return await self._in_thread(reconciler.reconcile, key) if may_work else Result()
 
-        return WorkQueue(process, WORKERS)
+        queue = WorkQueue(process, WORKERS)
+        return queue
 
     def _make_watches(self, cluster: Cluster, kinds: Iterable[ApiKind], queue: WorkQueue[Key]) -> Iterator[Watch]:
         """Yield the watches, which wake keys from their own threads."""

@@ -1,11 +1,12 @@
 """What a pass asks of the API server, and of the store of what the watches told. Tests have others of both."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from triton_operator.kube.kinds import ApiKind
 from triton_operator.names import Body
 from triton_operator.observed.routes import Host
+from triton_operator.observed.turn import Measurement
 from triton_operator.runtime.store import Key
 
 
@@ -17,6 +18,9 @@ class ApiServer(Protocol):
 
     def has_node(self, label: str, value: str) -> bool | None:
         """Whether a node has the label with the value; None if the operator may not read nodes."""
+
+    def other_nodes(self, labels: Mapping[str, str], besides: Collection[str]) -> Sequence[Sequence[Body]] | None:
+        """The taints of nodes with these labels, besides those named; None if the operator may not read nodes."""
 
     def node_labels(self, name: str) -> Mapping[str, str]:
         """The labels of a node; none if it is gone, or if the operator may not read nodes."""
@@ -60,6 +64,9 @@ class PassStore(Protocol):
 
     def looks_beside(self, key: Key) -> int:
         """How many Jobs of other TritonDeployments of the namespace look at their sources."""
+
+    def measuring(self) -> Sequence[Measurement]:
+        """The Jobs of all TritonDeployments that measure, or may begin to at any time."""
 
     def put(self, kind: ApiKind, body: Body) -> object:
         """Take in an object as a write left it, which the watch tells only later."""

@@ -39,10 +39,12 @@ from triton_operator.names import GPU_PRODUCT_LABEL, Body
 from triton_operator.observed.gpu import NodeGpu, Nodes, gpu_of
 from triton_operator.observed.routes import hosts
 from triton_operator.observed.snapshot import Observed, measured_nodes, observe, recorded_servers
+from triton_operator.observed.turn import FREE, Turn, held_up, is_tolerated
 from triton_operator.planning import setbacks
 from triton_operator.planning.keeping import keep
-from triton_operator.planning.plan import Event, plan
+from triton_operator.planning.plan import Event, Plan, plan
 from triton_operator.planning.setbacks import Report, Setback
+from triton_operator.resources.job import keeps_off
 from triton_operator.runtime import log_fields
 from triton_operator.runtime.carrying_out import CarryingOut
 from triton_operator.runtime.metrics import Metrics
@@ -52,6 +54,7 @@ from triton_operator.runtime.queue import Result
 from triton_operator.runtime.reporting import Reporter, UnwrittenStatusError
 from triton_operator.runtime.store import Key
 from triton_operator.runtime.store_facts import facts_of
+from triton_operator.runtime.turns import Turns, wish_for
 from triton_operator.runtime.writing import Writer, Written, by_key
 from triton_operator.settings import Settings
 from triton_operator.stages.skipping import built_gpu_product
@@ -79,8 +82,13 @@ class Reconciler:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         *,
         optional: Collection[ApiKind] = (),
+        turns: Turns | None = None,
     ) -> None:
-        """`optional`: the kinds of other projects that the API server knows, and that are watched."""
+        """`optional`: the kinds of other projects that the API server knows, and that are watched.
+
+        `turns`: the queue of the objects that wait to measure; by default an empty one.
+        """
+        self._turns = turns or Turns()
         self._cluster = cluster
         self._store = store
         self._settings = settings
@@ -119,6 +127,8 @@ class Reconciler:
             except Exception as error:
                 log.exception("%s: the pass failed because of a bug and is repeated after a pause", key)
                 return self._ended(key, error, setbacks.internal_error(error))
+            finally:
+                self._turns.passed(key, self._store.measuring)
 
     def _pass(self, key: Key) -> Result:
         """Observe, plan, carry out and report. Raises ClusterError if nothing gets through, or no status is taken."""
@@ -137,10 +147,33 @@ class Reconciler:
         observed = self._observe(key, triton_deployment, children, known)
         self._metrics.jobs_seen(key, observed, now)
         planned = plan(triton_deployment, observed, self._settings, now)
+        turn = self._turn(key, observed, planned, now)
+        if turn != FREE:
+            planned = plan(triton_deployment, replace(observed, turn=turn), self._settings, now)
         return self._fulfil(key, owner, CarryingOut(self._writer, owner, by_key(children), planned), now)
+
+    def _turn(self, key: Key, observed: Observed, planned: Plan, now: datetime) -> Turn:
+        """Whether the object may start the Job that measures which a plan has, beside those of all others."""
+        most = self._settings.measurements_per_node
+        bodies = (each for each in planned.objects if each["metadata"]["name"] not in observed.jobs)
+        new = next((each for each in bodies if names.MEASURES_LABEL in each["metadata"].get("labels", {})), None)
+        if most and new is not None:
+            wish, pod = wish_for(new, observed), new["spec"]["template"]["spec"]
+
+            def has_other_node(besides: frozenset[str]) -> bool | None:
+                nodes = self._cluster.other_nodes(pod.get("nodeSelector", {}), besides)
+                return None if nodes is None else any(is_tolerated(each, pod.get("tolerations", ())) for each in nodes)
+
+            return self._turns.ask(key, wish, now, most, self._store.measuring, has_other_node)
+        held = next((each for each in observed.jobs.values() if held_up(each)), None)
+        if most and held is not None:
+            return self._turns.hold(key, held.name, now, keeps_off=keeps_off(held.body))
+        self._turns.leave(key)
+        return FREE
 
     def _forget(self, key: Key) -> Result:
         """Leave an object that is gone or goes: the garbage collector deletes its children."""
+        self._turns.leave(key)
         self._writing_passes.pop(key, None)
         self._reporter.forget(key)
         self._metrics.forget(key)

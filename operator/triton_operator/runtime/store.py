@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 from triton_operator.kube.kinds import CONFIG_MAP, DEPLOYMENT, EVENT, HTTP_ROUTE, JOB, POD, TRITON_DEPLOYMENT, ApiKind
 from triton_operator.names import TRITON_DEPLOYMENT_LABEL, results
 from triton_operator.observed.routes import Host, shared
+from triton_operator.observed.turn import Measurement
 from triton_operator.runtime.index import Index
+from triton_operator.runtime.known_jobs import KnownJobs
 from triton_operator.runtime.packing import PackedObject, Packer
-from triton_operator.runtime.store_facts import CLEAN, LOOK, Facts, facts_of, stage_of, version_of
+from triton_operator.runtime.store_facts import Facts, facts_of, version_of
 
 REMEMBERED_DELETIONS = 10_000
 """How many deleted objects are known by their uids, so that an event or an answer that comes late brings none back.
@@ -96,8 +98,7 @@ class Store:
         """What each HTTPRoute takes and when it was made."""
         self._hosts = Index[_Member, tuple[str, str]]()
         """The host names that each HTTPRoute takes, by Gateway and name."""
-        self._jobs = Index[_Member, tuple[str, str]]()
-        """The stage and the namespace of each Job that looks at a source or cleans a claim."""
+        self._jobs = KnownJobs()
 
     def take_in(self, kind: ApiKind, event_type: str | None, body: dict[str, Any]) -> Key | None:
         """Take in a watch event (type None: an object of a list). Return the TritonDeployment it concerns; None: none.
@@ -130,7 +131,7 @@ class Store:
             with self._lock:
                 claims = self._claims.places(_Member(key, ""))
         groups = [self._on_claim(key, claim) for claim in sorted(claims)]
-        return [key, *(other for group in groups for other in group if len(group) <= FEW or self._cleans(other))]
+        return [key, *(other for group in groups for other in group if len(group) <= FEW or self._jobs.cleans(other))]
 
     def put(self, kind: ApiKind, body: dict[str, Any]) -> Key | None:
         """Take in an object. Return the TritonDeployment it is or belongs to; None if nothing is new."""
@@ -249,13 +250,11 @@ class Store:
 
     def looks_beside(self, key: Key) -> int:
         """How many Jobs of other TritonDeployments of the namespace that are there look at their sources."""
-        with self._lock:
-            return sum(key != each.owner in self._reasons for each in self._jobs.users((LOOK, key.namespace)))
+        return sum(key != each in self._reasons for each in self._jobs.looking(key.namespace))
 
-    def _cleans(self, key: Key) -> bool:
-        """Whether a TritonDeployment has a Job that cleans its claim."""
-        with self._lock:
-            return any(each.owner == key for each in self._jobs.users((CLEAN, key.namespace)))
+    def measuring(self) -> list[Measurement]:
+        """The Jobs of all TritonDeployments that measure, or may begin to at any time."""
+        return [each for each in self._jobs.measuring() if each.owner in self._reasons]
 
     def children(self, key: Key) -> list[dict[str, Any]]:
         """The objects with the label of a TritonDeployment, whoever controls them."""
@@ -299,8 +298,8 @@ class Store:
             self._use(_Member(owner, key.name), facts.claim)
         if kind is HTTP_ROUTE:
             self._take(_Member(owner, key.name), facts.created_at, facts.hosts)
-        if kind is JOB and (stage := stage_of(owner.name, key.name)):
-            self._jobs.put(_Member(owner, key.name), frozenset({(stage, owner.namespace)}))
+        if kind in (JOB, POD):
+            self._jobs.put(owner, kind, key.name, facts.load)
 
     def _remove(self, kind: ApiKind, key: Key, uid: str, version: int) -> Key | None:
         """Forget an object and return the TritonDeployment that it belonged to; None: it was not known, or is newer.
@@ -358,8 +357,8 @@ class Store:
             self._take(_Member(family.key, name), "", frozenset())
         if kind is DEPLOYMENT:
             self._use(_Member(family.key, name), None)
-        if kind is JOB:
-            self._jobs.put(_Member(family.key, name), frozenset())
+        if kind in (JOB, POD):
+            self._jobs.remove(family.key, kind, name)
         if not family.members:
             del self._families[family.key]
 

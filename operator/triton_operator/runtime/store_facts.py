@@ -2,12 +2,27 @@
 
 from typing import Any, NamedTuple
 
-from triton_operator.kube.kinds import DEPLOYMENT, HTTP_ROUTE, TRITON_DEPLOYMENT, ApiKind
+from triton_operator import names
+from triton_operator.kube.kinds import DEPLOYMENT, HTTP_ROUTE, JOB, POD, TRITON_DEPLOYMENT, ApiKind
 from triton_operator.names import claim
 from triton_operator.observed.routes import Host, hosts, route_view
+from triton_operator.observed.turn import MEASURING
 
 CLEAN, LOOK = "clean", "look"
 """The stages of the Jobs that are asked for by their names."""
+
+
+class Load(NamedTuple):
+    """What a Job that measures, or a pod, says of the load on nodes."""
+
+    job: str
+    """The uid of the Job; of a server's pod empty."""
+    stage: str = ""
+    """The Job's stage; of a pod empty."""
+    node: str = ""
+    """The node that has the pod."""
+    runs: bool = True
+    """Whether the Job may make pods, or the pod may run."""
 
 
 class Facts(NamedTuple):
@@ -18,6 +33,7 @@ class Facts(NamedTuple):
     created_at: str = ""
     hosts: frozenset[Host] = frozenset()
     leaves: bool = False
+    load: Load | None = None
 
 
 def facts_of(kind: ApiKind, body: dict[str, Any]) -> Facts:
@@ -31,7 +47,9 @@ def facts_of(kind: ApiKind, body: dict[str, Any]) -> Facts:
         accepted = any(parent.accepts for parent in route_view(body).parents)
         taken = hosts(body["metadata"]["namespace"], body.get("spec", {})) if accepted else frozenset[Host]()
         return Facts(created_at=created_at, hosts=taken)
-    return Facts()
+    if kind is JOB:
+        return Facts(load=_job_load(body))
+    return Facts(load=_pod_load(body)) if kind is POD else Facts()
 
 
 def stage_of(owner_name: str, name: str) -> str:
@@ -68,3 +86,24 @@ def _ready_reason(body: dict[str, Any]) -> str:
         if condition["type"] == "Ready":
             return str(condition["reason"])
     return "Pending"
+
+
+def _job_load(body: dict[str, Any]) -> Load | None:
+    """What a Job that measures loads; None: it measures nothing. One that is suspended makes no pods."""
+    metadata, conditions = body["metadata"], body.get("status", {}).get("conditions", [])
+    labels = metadata.get("labels", {})
+    if names.MEASURES_LABEL not in labels:
+        return None
+    has_ended = any(each["type"] in ("Complete", "Failed") and each["status"] == "True" for each in conditions)
+    is_held = bool(body.get("spec", {}).get("suspend"))
+    return Load(metadata["uid"], str(labels.get(names.STAGE_LABEL)), runs=not (has_ended or is_held))
+
+
+def _pod_load(body: dict[str, Any]) -> Load | None:
+    """What a pod of a Job that measures, or of a server, loads; None: it is another one's, or it has ended."""
+    metadata, has_ended = body["metadata"], body.get("status", {}).get("phase") in ("Succeeded", "Failed")
+    stage = metadata.get("labels", {}).get(names.STAGE_LABEL)
+    if has_ended or "deletionTimestamp" in metadata or stage not in (None, *MEASURING):
+        return None
+    jobs = (each["uid"] for each in metadata.get("ownerReferences", []) if each.get("kind") == "Job")
+    return Load(next(jobs, ""), node=str(body.get("spec", {}).get("nodeName") or ""))

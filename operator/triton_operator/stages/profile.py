@@ -72,7 +72,7 @@ def profile_round(context: Context, dump: Dump, candidates: Sequence[Attempt], *
             attempts.append(attempt.in_state("Converted", job_run.failure))
         elif job_run.failure is not None:
             attempts.append(attempt.in_state("Failed", job_run.failure))
-        elif job_run.active or has_turn or context.spec.suspend:
+        elif job_run.active or job_run.awaits_turn or has_turn or context.spec.suspend:
             reason, message = waiting_reason(f"the profile of candidate {attempt.name}", job_run, context)
             attempts.append(attempt.in_state("Profiling" if job_run.active else "Converted", Trouble(reason, message)))
         else:

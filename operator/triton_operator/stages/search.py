@@ -26,7 +26,7 @@ from triton_operator.jobs.reference import Dump
 from triton_operator.jobs.run import Run, next_try, run, waiting_reason
 from triton_operator.jobs.search import Budget, search_work
 from triton_operator.observed.trouble import Trouble
-from triton_operator.stages.contenders import rank_candidates
+from triton_operator.stages.contenders import measure_again, rank_candidates
 from triton_operator.stages.convert import conversion_round
 from triton_operator.stages.profile import is_measuring, profile_round
 from triton_operator.stages.progress import Round
@@ -118,6 +118,8 @@ class Searched(Referred):
 
 def search(context: Context, progress: Referred) -> Searched:
     """Go on once every search has ended, and what it found has passed the gates or failed at one."""
+    if (odd := measure_again(context, progress.dump, progress.attempts)) is not None:
+        return _measured_again(progress.advance_to(Searched, searches=(), ranking=()), odd)
     search_progress = _search_leaders(context, progress.dump, progress.attempts)
     searched = progress.advance_to(
         Searched,
@@ -127,8 +129,15 @@ def search(context: Context, progress: Referred) -> Searched:
         ranking=tuple(rank_candidates(context, search_progress.attempts)),
     )
     if search_progress.waits is None:
-        return searched
+        # Another measurement of the candidates that it began with would be the beginning of another search.
+        odd = measure_again(context, progress.dump, search_progress.attempts, kept=progress.attempts)
+        return searched if odd is None else _measured_again(searched, odd)
     return replace(searched.wait_with(search_progress.waits), again_after=search_progress.again_after)
+
+
+def _measured_again(searched: Searched, odd: tuple[Effects, Statement]) -> Searched:
+    effects, statement = odd
+    return searched.wait_with(statement, effects)
 
 
 def _search_leaders(context: Context, dump: Dump, candidates: tuple[Attempt, ...]) -> SearchProgress:
@@ -191,7 +200,7 @@ def _without_part(context: Context, candidate_search: CandidateSearch, job_run: 
     if failure is not None:
         return replace(candidate_search, ended=SearchEnd.FAILED, failure=failure)
     pending = Trouble(Reason.WAITING, "the search waits for its turn")
-    if job_run.active or context.spec.suspend:
+    if job_run.active or job_run.awaits_turn or context.spec.suspend:
         pending = Trouble(*waiting_reason("the search", job_run, context))
     job = next(iter(job_run.effects.jobs), "") if job_run.active else ""
     return replace(candidate_search, pending=pending, job=job)

@@ -8,12 +8,12 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.contract.records import record_name
 from triton_operator import names
 from triton_operator.candidates.attempt import Attempt
-from triton_operator.candidates.environments import differences
 from triton_operator.candidates.ranking import RankedCandidate, comparison, improvement, is_within_noise, percent_words
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
 from triton_operator.jobs.remeasuring import record_unmet_figures
 from triton_operator.observed.trouble import Trouble
+from triton_operator.stages.contenders import not_comparable
 from triton_operator.stages.search import Searched
 from triton_operator.stages.staging import reason_to_stage
 
@@ -85,10 +85,15 @@ def choose(context: Context, progress: Searched) -> Searched:
     decision = _decide(context, ranking, reason_to_stage(context, progress.dump.result.signature))
     # All of them say the same.
     others = [each.message for each in attempts if each.reason is Reason.SAME_GRAPH][:1]
-    message = "; ".join([decision.message, *(search.outcome for search in progress.searches), *others])
+    left_out = _left_out(context, attempts)
+    searches = (search.outcome for search in progress.searches)
+    message = "; ".join([decision.message, *searches, *others, *_left_out_words(left_out)])
     by_name = {choice.name: choice for choice in choices}
     judged_attempts = tuple(
-        _with_reason(context, each, by_name.get(each.name), ranking.best, decision) for each in attempts
+        each.in_state("Passed", left_out[each.name])
+        if each.name in left_out
+        else _with_reason(context, each, by_name.get(each.name), ranking.best, decision)
+        for each in attempts
     )
     condition = Statement("Selected", decision.choice is not None, decision.reason, message)
     if decision.choice is None:
@@ -98,6 +103,20 @@ def choose(context: Context, progress: Searched) -> Searched:
         )
     target = next(attempt for attempt in judged_attempts if attempt.state == "Selected")
     return progress.with_condition(condition).advance_to(Chosen, attempts=judged_attempts, target=target)
+
+
+def _left_out(context: Context, attempts: Sequence[Attempt]) -> Mapping[str, Trouble]:
+    """Return why candidates are not ranked that were measured in another environment, and again in vain."""
+    field = "spec.gpu.product" if context.spec.gpu_count else "spec.pod.nodeSelector"
+    advice = f"set {field} to nodes of one kind, then type: {context.retry_command}"
+    return {
+        name: Trouble(Reason.NOT_COMPARED, f"it was measured elsewhere than those that are ranked: {why}; {advice}")
+        for name, why in not_comparable(context, attempts).items()
+    }
+
+
+def _left_out_words(left_out: Mapping[str, Trouble]) -> list[str]:
+    return [f"not ranked: {name}: {trouble.message}" for name, trouble in left_out.items()][:NAMED_CANDIDATES]
 
 
 def _measure_all_again(context: Context, attempts: Sequence[Attempt], decision: _Decision) -> Effects:
@@ -121,10 +140,8 @@ def _decide(context: Context, ranking: _Ranking, staged: str) -> _Decision:
     if approved:
         decision = _decide_approved(context, ranking, approved)
     else:
-        decision = (
-            _keep_active(context, ranking)
-            or _across_products(context, ranking)
-            or _Decision(ranking.best, Reason.SELECTED, _lead_words(context, ranking))
+        decision = _keep_active(context, ranking) or _Decision(
+            ranking.best, Reason.SELECTED, _lead_words(context, ranking)
         )
     choice = decision.choice
     if choice is None:
@@ -190,16 +207,10 @@ def _keep_active(context: Context, ranking: _Ranking) -> _Decision | None:
     current = _active(context, ranking)
     if not minimum or current is None or current.name == best.name or current.distance > best.distance:
         return None
-    best_profile, current_profile = (ranking.attempts[each.name].profile for each in (best, current))
-    assert best_profile is not None
-    assert current_profile is not None
-    obstacles = list(differences(best_profile.environment, current_profile.environment))
     gain = improvement(best, current)
-    if gain >= minimum and not obstacles:
+    if gain >= minimum:
         return None
     objection = f"only {max(gain, 0.0):.1f} % better, and spec.selection.minImprovementPercent is {minimum}"
-    if obstacles:
-        objection = f"not comparable with it: {obstacles[0]}"
     message = f"{_figures_words(context, current)}; the active candidate is kept: {best.name} is {objection}"
     return _Decision(current, Reason.KEPT, message)
 
@@ -211,25 +222,6 @@ def _active(context: Context, ranking: _Ranking) -> RankedCandidate | None:
     if current is None and active is not None and context.active_server is not None:
         return ranking.named(active.candidate)
     return current
-
-
-def _across_products(context: Context, ranking: _Ranking) -> _Decision | None:
-    """Choose none of candidates that were measured on different GPUs.
-
-    None: all were measured on one product, or the best one serves already, so that there is nothing to choose.
-    """
-    if (current := _active(context, ranking)) is not None and current.name == ranking.best.name:
-        return None
-    profiles = {choice.name: ranking.attempts[choice.name].profile for choice in ranking.choices}
-    products = {name: profile.environment.gpu_product for name, profile in profiles.items() if profile is not None}
-    if len(set(filter(None, products.values()))) <= 1:
-        return None
-    measured = ", ".join(f"{name} on {product or 'an unknown one'}" for name, product in products.items())
-    message = (
-        f"the candidates were measured on different GPUs, which says nothing of the candidates: {measured}; set"
-        " spec.gpu.product to one of them, and all are measured on that"
-    )
-    return _Decision(None, Reason.GPU_PRODUCT_MISSING, message)
 
 
 def _is_active(context: Context, ranking: _Ranking, choice: RankedCandidate) -> bool:

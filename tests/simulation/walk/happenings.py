@@ -25,6 +25,7 @@ from triton_converters.contract.records import ACTIVE
 from triton_converters.contract.results import Counters
 from triton_operator import names
 from triton_operator.names import REQUEST_ANNOTATION as ASKED
+from triton_operator.observed.turn import Measurement
 
 KINDS = (
     "Job",
@@ -64,11 +65,25 @@ LATER: Sequence[Mapping[str, Any]] = (
     {"prometheus_address": ""},
     {"prometheus_address": "http://prometheus.monitoring:9090"},
     {"unschedulable_seconds": 30},
+    {"measurements_per_node": 0},
+    {"measurements_per_node": 1},
     {"user_code_runtime_class": "gvisor"},
     {"server_arguments": ("--http-thread-count=4",)},
     {"tracing_endpoint": "http://collector:4318"},
 )
 """Changes of the installation's values, which start the operator anew."""
+
+
+BESIDE = [
+    [None, None],
+    [None, None],
+    ["node-a", None],
+    ["node-a", ["node-a"]],
+    ["node-a", ["node-a", "node-b"]],
+    ["", None],
+]
+"""The node on which another object's Job measures (empty: it has none yet; None: there is no such Job), and the nodes
+that may take Jobs that measure; None: they are not known."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +95,13 @@ class Row:
     draw: Callable[[Random], Any]
     """Draws what it is about."""
     happen: Callable[[World, Any], None]
+
+
+def _measure_beside(world: World, beside: tuple[str | None, list[str] | None]) -> None:
+    node, nodes = beside
+    job = Measurement(("audio", "voices"), frozenset(filter(None, [node])), bool(node))
+    found = [] if node is None else [job]
+    world.cluster.measured_beside, world.cluster.measuring_nodes = lambda: found, nodes
 
 
 def _nothing(_: Random) -> None:
@@ -481,6 +503,7 @@ ROWS: Mapping[str, Row] = {
     "an autoscaler of nodes": Row(1, _share(0.5), _set("announces")),
     "no node": Row(1, _one_of(["", "", "1 node(s) were unschedulable"]), _set("unschedulable")),
     "nodes of the product": Row(1, _one_of([None, True, False]), _set("gpu_product_exists")),
+    "others measure": Row(4, _one_of(BESIDE), _measure_beside),
     "Kueue": Row(2, _one_of([None, 0, 1]), _let_in),
     "KEDA": Row(2, _share(0.6), _find("has_keda")),
     "the Gateway API": Row(2, _share(0.6), _find("has_gateway_api")),

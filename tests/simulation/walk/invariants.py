@@ -265,6 +265,19 @@ def _soaked(plan: Plan) -> tuple[str, str]:
     return next(((each.reason, each.message) for each in plan.status.conditions if each.type == "Soaked"), ("", ""))
 
 
+def check_turn(cluster: Cluster, job: Body) -> None:
+    """No Job that measures is made where another object's Job may measure."""
+    if names.MEASURES_LABEL not in job["metadata"]["labels"] or not cluster.settings.measurements_per_node:
+        return
+    taken = {node for each in cluster.measured_beside() for node in each.nodes}
+    rules = job["spec"]["template"]["spec"].get("affinity", {}).get("nodeAffinity", {}).values()
+    terms = [term for rule in rules for term in rule["nodeSelectorTerms"]]
+    for term in terms or [{}]:
+        kept_off = {value for field in term.get("matchFields", []) for value in field["values"]}
+        require(taken <= kept_off, f"{job['metadata']['name']} may measure beside another on {taken - kept_off}")
+    require(all(each.is_placed for each in cluster.measured_beside()), "a Job measures beside one without a node")
+
+
 def check_job(cluster: Cluster, job: Body) -> None:
     """A Job's record is not there, and no other Job measures at the same time."""
     labels, found = job["metadata"]["labels"], cluster.objects.get(("ConfigMap", "digits-results"))

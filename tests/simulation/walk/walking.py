@@ -138,6 +138,7 @@ class Walk:
         cluster.gpus, cluster.gpu_quota, cluster.quota, cluster.unschedulable = self.gpus, False, None, ""
         cluster.gateway, cluster.injects, cluster.settings = accepted, "", SETTINGS
         cluster.gpu_product_exists = None
+        cluster.measured_beside = tuple
         for job in cluster.of_kind("Job"):
             job["spec"].pop("suspend", None)
         world.start()

@@ -11,7 +11,15 @@ from tests.simulation.answers import GOOD, Script
 from tests.simulation.api_server import KEY, ApiServer, Body, BrokenError, require
 from tests.simulation.cluster import Cluster
 from tests.simulation.edits import Edit
-from tests.simulation.walk.invariants import Service, check_job, check_object, check_plan, check_soak, check_status
+from tests.simulation.walk.invariants import (
+    Service,
+    check_job,
+    check_object,
+    check_plan,
+    check_soak,
+    check_status,
+    check_turn,
+)
 from tests.simulation.walk.origin import Origin
 from triton_converters.contract.reasons import Reason
 from triton_operator import names
@@ -116,6 +124,7 @@ class World:
             check_object(body)
         if verb == "create" and body["kind"] == "Job":
             check_job(self.cluster, body)
+            check_turn(self.cluster, body)
         if verb != "delete" and (body["kind"], body["metadata"]["name"]) == ("ConfigMap", names.results("digits")):
             self.origin.check_results(body["data"])
         if verb != "delete" and (body["kind"], body["metadata"]["name"]) == ("Service", "digits"):
