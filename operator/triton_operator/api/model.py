@@ -35,8 +35,6 @@ from triton_operator.api.schema import (
     rules,
 )
 
-DEFAULT_OPSET = 17
-"""The ONNX operator set of candidates that name none: ONNX Runtime 1.12, TensorRT 8.6 and later versions support it."""
 SourceFormat = Literal[
     "pyt",
     "tf-keras",
@@ -163,9 +161,10 @@ class OnnxOptions(ApiType):
 
     opset: Annotated[int, Field(ge=11, le=23)] | None = None
     """ONNX operator set. A candidate is skipped if the server image does not read it. A model that is already ONNX
-    keeps its own, unless you set this field. Default: 17."""
+    keeps its own, unless you set this field. Default: 17, or of PyTorch models the next one with their operators."""
     exporter: Literal["Dynamo", "TorchScript"] = "TorchScript"
-    """Exporter of PyTorch models: by torch.export (`Dynamo`) or by tracing. Default: TorchScript."""
+    """Exporter of PyTorch models that is tried first: by torch.export (`Dynamo`) or by tracing; where it fails, the
+    other one is tried. Default: TorchScript."""
     optimized: bool = False
     """Whether the graph is simplified before it is served or given to TensorRT. Default: false."""
 
