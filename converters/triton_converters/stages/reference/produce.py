@@ -199,10 +199,10 @@ def _check_again(model: Framework, again: Arrays, first: Batch) -> None:
 
     Raises StageError(ReferenceNotReproducible).
     """
-    random = model.random if isinstance(model, KnowsRandomness) else ()
     try:
         soundness.check_reproducible(again, first)
     except StageError as error:
+        random = model.random if isinstance(model, KnowsRandomness) else ()
         if not random:
             raise
         advice = "give 0 for an input that scales the noise, or export the model with the noise as an input"
