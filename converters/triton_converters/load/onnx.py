@@ -35,6 +35,8 @@ NAMED = 3
 """The most domains that a message names."""
 DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 """Domains whose operators ONNX Runtime has; others need libraries of custom operators, which are not loaded."""
+OPTIMIZED = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
+"""Domains of operators that ONNX Runtime's optimizer writes for the processor that it runs on."""
 
 NOISE = re.compile(
     r"\[ONNXRuntimeError\] : \d+ : \w+ : (?:Load model from \S+ failed:)?"
@@ -133,6 +135,10 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
         # Exporters declare operator sets that no node uses, so those do not count.
         domains = {node.domain for node in nodes(graph)}
         foreign = sorted(domains - DOMAINS - {each.domain for each in graph.functions})
+        if OPTIMIZED.intersection(foreign):
+            message = f"{path} was saved by ONNX Runtime's optimizer, for the processor that it ran on"
+            advice = "give the file from before, without SessionOptions.optimized_model_filepath"
+            raise StageError(Reason.CHECKPOINT_INVALID, f"{message}: {advice}")
         if foreign:
             named = ", ".join(map(quoted, foreign[:NAMED]))
             message = f"{path} uses operators of {named}, but libraries of custom operators are not loaded"
