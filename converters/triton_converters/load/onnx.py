@@ -19,7 +19,7 @@ from triton_converters.contract.text import quoted
 from triton_converters.found.axes import UNNAMED
 from triton_converters.graph.walk import nodes
 from triton_converters.incoming import current
-from triton_converters.load import onnx_tensors, onnx_weights
+from triton_converters.load import mixing, onnx_tensors, onnx_weights
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
 from triton_converters.load.onnx_categories import categories
 from triton_converters.load.onnx_columns import points
@@ -67,6 +67,8 @@ class OnnxFramework:
     declared: tuple[GraphInput, ...]
     random: tuple[str, ...] = ()
     """The operators that draw random numbers."""
+    mixing: str = ""
+    """The first operator that looks at all samples of a batch together; empty: none."""
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return outputs by name for inputs by name; raises StageError(FrameworkFailed) with ONNX Runtime's message."""
@@ -166,7 +168,9 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
     ranked = {value.name for value in graph.graph.input if value.type.tensor_type.HasField("shape")}
     flat = inline_local_functions(graph).graph if graph.functions else graph.graph
     declared = _declared(inputs, flat) if ranked.issuperset(names[0]) else ()
-    return OnnxFramework(session, names[0], names[1], open_axes, source, path, declared, of_onnx(graph))
+    return OnnxFramework(
+        session, names[0], names[1], open_axes, source, path, declared, of_onnx(graph), mixing.of_onnx(graph)
+    )
 
 
 def _check_tensors(path: str, sides: Mapping[str, Sequence[Any]]) -> None:
