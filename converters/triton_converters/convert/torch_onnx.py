@@ -12,7 +12,7 @@ import onnx
 import torch
 
 from triton_converters.claim_store.dump import Arrays, Batch, read_all, read_batches
-from triton_converters.contract import layout
+from triton_converters.contract import layout, onnx_words
 from triton_converters.contract.conversion_requests import DEFAULT_OPSET, ConvertRequest
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.formats import FORMATS
@@ -172,7 +172,7 @@ def _check_sizes(task: Task, directory: Path) -> None:
         try:
             answers = answer(batch.inputs)
         except Exception as error:
-            raise StageError(Reason.CONVERSION_FAILED, f"{message}: {error}") from error
+            raise StageError(Reason.CONVERSION_FAILED, f"{message}: {onnx_words.own(str(error))}") from error
         if wrong := [name for name, array in batch.outputs.items() if answers[name].shape != array.shape]:
             sizes = f"{wrong[0]} is {list(answers[wrong[0]].shape)}, and of the framework"
             raise StageError(Reason.CONVERSION_FAILED, f"{message}: {sizes} {list(batch.outputs[wrong[0]].shape)}")

@@ -12,6 +12,7 @@ import onnxruntime
 from onnx.inliner import inline_local_functions
 
 from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract import onnx_words
 from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
@@ -38,16 +39,17 @@ DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 OPTIMIZED = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
 """Domains of operators that ONNX Runtime's optimizer writes for the processor that it runs on."""
 
-NOISE = re.compile(
-    r"\[ONNXRuntimeError\] : \d+ : \w+ : (?:Load model from \S+ failed:)?"
-    r"|/onnxruntime_src/\S+:\d+ [^()]*\([^()]*\)(?: const)? "
-)
-"""What ONNX Runtime says of itself in its messages: an error code, and the place in its source."""
 TOO_NEW = {
-    "IR version": re.compile(r"Unsupported model IR version: (\d+), max supported IR version: (\d+)"),
-    "operator set": re.compile(r"Opset (\d+) is under development .* is till opset (\d+)"),
+    "IR version": (
+        re.compile(r"Unsupported model IR version: (\d+), max supported IR version: (\d+)"),
+        "set ir_version of the loaded model to that and save it again, or export it by an older onnx package",
+    ),
+    "operator set": (
+        re.compile(r"Opset (\d+) is under development .* is till opset (\d+)"),
+        "export it with an older opset, by an older onnx package",
+    ),
 }
-"""Patterns of ONNX Runtime's messages about the version of a file and the last one that it reads."""
+"""Patterns of ONNX Runtime's messages about the version of a file and the last one that it reads, and what to do."""
 
 TYPES = {"float": "float32", "double": "float64", "string": "str"}
 """NumPy's names of ONNX Runtime's types, where they differ."""
@@ -213,12 +215,11 @@ def _size(value: Any, axis: int) -> int | str:
 
 def _unreadable(words: str) -> str:
     """Say why ONNX Runtime does not open a file. ``words``: its own."""
-    for what, form in TOO_NEW.items():
+    for what, (form, advice) in TOO_NEW.items():
         if found := form.search(words):
-            advice = "export it with an older opset, by an older onnx package"
             return f"has {what} {found[1]} of ONNX; {RUNTIME} reads none after {found[2]}: {advice}"
     return f"is not an ONNX model that runs: {words}"
 
 
 def _line(error: Exception) -> str:
-    return NOISE.sub("", " ".join(str(error).split()))[:500] or type(error).__name__
+    return onnx_words.own(str(error))[:500] or type(error).__name__
