@@ -234,8 +234,8 @@ class Model(ApiType):
         ),
     ] = Field(default_factory=list)
     """Candidates to convert, verify and measure. Formats `hps` and `triton-python` take none. Default: of a Triton
-    repository, its file as it is; of others, up to three (in an ensemble, one) that the operator chooses
-    (`status.resolved`)."""
+    repository, its file as it is; of others, up to three (in an ensemble, one, and another if it fails) that the
+    operator chooses (`status.resolved`)."""
     onnx: OnnxOptions = Field(default_factory=OnnxOptions)
     """How ONNX graphs are exported, also those that `trt` is built from."""
     tensorrt: TensorRt = Field(default_factory=TensorRt)
