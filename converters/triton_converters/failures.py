@@ -12,6 +12,7 @@ from triton_converters.contract import layout
 from triton_converters.contract.envelope import FEWER_TENSORS, MessageTooLongError
 from triton_converters.contract.failure import StageError, lacks_room
 from triton_converters.contract.reasons import Reason
+from triton_converters.user import missing
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,9 @@ def failure_of(error: Exception | SystemExit, mount: Path | None = None) -> Fail
         return Failure(Reason.USER_CODE_FAILED, message, final=True)
     if isinstance(error, ModuleNotFoundError):
         message = (
-            f"the image lacks the Python package {error.name}; add it to the file of spec.conversion.requirements, or"
-            " install it in spec.conversion.image; docs/user-files.md says what every such image needs"
+            f"the image lacks the Python module {error.name}; add {missing.package(error.name)} to the file of"
+            " spec.conversion.requirements, or install it in spec.conversion.image; docs/user-files.md says what every"
+            " such image needs"
         )
         return Failure(Reason.CRASHED, message, final=True)
     if isinstance(error, OSError) and lacks_room(error):

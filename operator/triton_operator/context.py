@@ -35,6 +35,9 @@ class Context:
     unbatched: Resolved | None = None
     """What takes the place of ``resolved`` if samples must not share a batch; None: nothing does. A request keeps its
     first dimension then, whatever that counts."""
+    spare: Resolved | None = None
+    """What takes the place of ``resolved`` if the candidates of an ensemble fail, of which one alone is tried; None:
+    nothing does."""
 
     @property
     def name(self) -> str:

@@ -77,7 +77,7 @@ def test_without_batch_dimension_each_item_is_one_request(write_source: WriteSou
     one = "('only', {'x': np.float32(3)}, None)"
     two = "(['a', 'b', 'c'], {'x': np.float32(4)}, {})"
     got = load(write_source({"loader.py": HEADER + items(one, two)}), max_batch_size=0)
-    assert [batch.inputs["x"].shape for batch in got] == [(), ()]
+    assert [batch.inputs["x"].shape for batch in got] == [(1,), (1,)]
     assert [batch.ids.tolist() for batch in got] == [["only"], ["a", "b", "c"]]
 
 
@@ -172,6 +172,12 @@ def test_no_batch_is_an_error(write_source: WriteSource) -> None:
 def test_labels_are_needed_where_a_threshold_is_set(write_source: WriteSource) -> None:
     source = write_source({"loader.py": HEADER + items(f"([0, 1], {{'x': {X}}}, {{}})")})
     assert refusal(source, needs_labels=True).reason is Reason.DATALOADER_INVALID
+
+
+def test_a_scalar_gets_the_dimension_that_a_server_needs(write_source: WriteSource) -> None:
+    source = write_source({"loader.py": HEADER + items("([7], {'x': np.array(0.5, np.float32)}, None)")})
+    (batch,) = load(source, max_batch_size=0)
+    assert batch.inputs["x"].tolist() == [0.5]
 
 
 @pytest.mark.parametrize("returned", ["[]", "None"])

@@ -205,6 +205,16 @@ def test_a_search_divides_the_cpus_among_the_instances_that_it_tries(cpus: int, 
     assert loaded.parameters["intra_op_thread_count"].string_value == threads
 
 
+@pytest.mark.parametrize("name", [".", "..", "文" * 60, "a/" * 114, "字" * 240, "x"])
+def test_a_warm_up_file_can_be_written_whatever_its_tensor_is_called(name: str, tmp_path: Path) -> None:
+    (tmp_path / warmup_file(name)).write_bytes(b"sample")
+    assert [each.name for each in tmp_path.iterdir()] == [warmup_file(name)]
+
+
+def test_warm_up_files_of_long_names_are_apart() -> None:
+    assert len({warmup_file(each) for each in (".", "..", "文" * 60, "文" * 61)}) == 4
+
+
 @given(st.from_regex(r"[A-Za-z_][A-Za-z0-9_.:/-]{0,127}", fullmatch=True))
 def test_warm_up_files_are_plain_names(name: str) -> None:
     assert "/" not in warmup_file(name)

@@ -84,3 +84,13 @@ def test_scalars_get_the_dimension_that_a_server_needs() -> None:
         numpy.testing.assert_array_equal(scaled, expected)
         numpy.testing.assert_array_equal(means, [mean])
     assert not mend(widened), "there is nothing left to mend"
+
+
+def test_an_output_without_a_shape_that_nodes_make_a_scalar_gets_it_too() -> None:
+    model = scaled_where_asked()
+    for each in model.graph.output:
+        each.type.tensor_type.ClearField("shape")
+    assert mend(model)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    given = {"signal": numpy.ones((2, 4), numpy.float32), "rate": numpy.array([2])}
+    assert [answer.shape for answer in session.run(["scaled", "mean"], given)] == [(2, 4), (1,)]

@@ -112,7 +112,8 @@ def test_anything_else_under_the_key_is_not_replayed(run: Run, content: str) -> 
             ModuleNotFoundError("No", name="onnx"),
             Reason.CRASHED,
             EXIT_FINAL,
-            "onnx; add it to the file of spec.conversion.requirements",
+            "the image lacks the Python module onnx; add the package that has it, which often has the same name, to the"
+            " file of spec.conversion.requirements",
         ),
         (
             OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), "/claim/" + "a" * 300),

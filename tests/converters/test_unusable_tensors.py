@@ -57,6 +57,22 @@ def test_a_file_with_such_names_is_refused_with_what_to_do(
     assert caught.value.message.isprintable()
 
 
+@pytest.mark.parametrize("domain", ["com.microsoft.nchwc", "com.ms.internal.nhwc"])
+def test_a_file_that_onnx_runtimes_optimizer_saved_is_called_so(tmp_path: Path, domain: str) -> None:
+    save(tmp_path, ["x"], ["y"])
+    model = onnx.load(str(tmp_path / "m.onnx"))
+    model.graph.node[0].domain = domain
+    model.opset_import.append(helper.make_opsetid(domain, 1))
+    onnx.save(model, str(tmp_path / "m.onnx"))
+    with pytest.raises(StageError) as caught:
+        framework.load(tmp_path, CODE, "onnx")
+    assert caught.value.reason is Reason.CHECKPOINT_INVALID
+    assert caught.value.message == (
+        "m.onnx was saved by ONNX Runtime's optimizer, for the processor that it ran on: give the file from before,"
+        " without SessionOptions.optimized_model_filepath"
+    )
+
+
 def test_more_names_than_a_result_holds_are_refused_before_the_model_runs(mount: Path) -> None:
     """A table of many columns, each an input of its own."""
     source = layout.source_directory("d" * 64)

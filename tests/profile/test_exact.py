@@ -212,3 +212,36 @@ def test_a_text_that_loses_its_end_fails() -> None:
 def test_steps_are_for_integers_alone(kind: str) -> None:
     framework = numpy.array([[True] * 5 + [False] * 5]) if kind == "flags" else numpy.array([["a"] * 5 + ["b"] * 5])
     assert verdict(framework, framework[:, ::-1].copy(), "fp32", IntegerTolerance(steps=1))
+
+
+@pytest.mark.parametrize("place", [0, 100, -1])
+def test_a_place_that_is_wrong_in_every_sample_fails_however_many_others_are_right(place: int) -> None:
+    framework = RANDOM.integers(0, 9, (64, 200))
+    served = framework.copy()
+    served[:, place] += 1
+    assert "is right in only 0 of the 64 samples that have it" in verdict(framework, served, "fp16")
+
+
+@pytest.mark.parametrize(("place", "told"), [(0, "[0]"), (-1, "[-1]")])
+def test_so_does_the_first_or_last_place_of_samples_of_any_length(place: int, told: str) -> None:
+    rare = Rare()
+    for length in range(150, 170):
+        framework = RANDOM.integers(0, 9, (1, length))
+        differs = numpy.zeros(framework.shape, bool)
+        differs[:, place] = True
+        rare.add(framework, differs)
+    assert rare.complaint() == f"element {told} is right in only 0 of the 20 samples that have it"
+
+
+def test_near_ties_lie_in_other_places_of_each_sample() -> None:
+    framework = RANDOM.integers(0, 9, (64, 200))
+    served = framework + (RANDOM.random(framework.shape) < 0.005)
+    assert not verdict(framework, served, "fp16")
+
+
+@pytest.mark.parametrize("samples", [1, 5])
+def test_few_samples_do_not_tell_a_place_that_is_always_wrong(samples: int) -> None:
+    framework = RANDOM.integers(0, 9, (samples, 20000))
+    served = framework.copy()
+    served[:, 7] += 1
+    assert not verdict(framework, served, "fp16")

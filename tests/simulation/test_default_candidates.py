@@ -1,9 +1,11 @@
 """A model whose spec lists no candidates: the operator chooses some once, and keeps to them."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from tests.simulation.answers import FINAL, Script
 from tests.simulation.cluster import SETTINGS, Cluster
 from tests.simulation.deployments import a_model, a_spec, an_ensemble, candidate
 from tests.simulation.edits import another_version, only
@@ -94,6 +96,27 @@ def test_each_model_of_an_ensemble_has_one_and_embedding_tables_have_none() -> N
     cluster.settle()
     assert [each["name"] for each in cluster.status["candidates"]] == ["onnx-fp32"]
     assert [each["name"] for each in cluster.status["resolved"]["models"]] == ["dense"]
+
+
+@pytest.mark.parametrize("stage", ["convert", "profile"])
+def test_a_model_of_an_ensemble_gets_a_second_one_where_the_first_fails(stage: str) -> None:
+    def fails(of: str, name: str, _: Any) -> Script:
+        return FINAL if (of, name) == (stage, "onnx-fp32") else Script()
+
+    cluster = Cluster(an_ensemble(), fails)
+    cluster.settle()
+    assert cluster.condition("Ready")["status"] == "True", cluster.condition("Stalled")
+    assert converted(cluster) == ["onnx-fp32", "ts-trace-fp32"]
+    (model,) = cluster.status["resolved"]["models"]
+    assert model["candidates"] == [candidate("ts-trace-fp32")]
+    assert notices(cluster) == []
+
+
+def test_where_the_second_fails_too_the_object_stalls() -> None:
+    cluster = Cluster(an_ensemble(), lambda stage, name, request: FINAL if stage == "convert" else Script())
+    cluster.settle()
+    assert cluster.condition("Stalled")["status"] == "True"
+    assert converted(cluster) == ["onnx-fp32", "ts-trace-fp32"]
 
 
 def test_an_engine_for_an_absent_product_is_skipped() -> None:

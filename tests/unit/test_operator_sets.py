@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from triton_operator.api.model import DEFAULT_OPSET
+from triton_converters.contract.conversion_requests import DEFAULT_OPSET
 from triton_operator.candidates.operator_sets import RUNTIMES, refusal
 
 

@@ -13,6 +13,9 @@ from triton_converters.contract.formats import SOURCE_FORMATS
 from triton_converters.contract.quantization import Quantization
 from triton_converters.contract.results import Signature, Tensor
 
+DEFAULT_OPSET = 17
+"""The ONNX operator set of candidates that name none: ONNX Runtime 1.12, TensorRT 8.6 and later versions support it."""
+
 
 @dataclass(frozen=True)
 class Entrypoint:
@@ -271,9 +274,10 @@ class ConvertRequest(CodeRequest):
     accelerator: str
     """``none``, ``cuda``, ``trt`` or ``amp``."""
     onnx_opset: int
-    """The operator set; 0: the one that a source of format onnx has."""
+    """The operator set; 0: the one that a source of format onnx has. DEFAULT_OPSET of a torch model: the lowest from it
+    on that has the model's operators."""
     onnx_exporter: str
-    """``Dynamo`` or ``TorchScript``; only for torch models."""
+    """``Dynamo`` or ``TorchScript``, which is tried first; only for torch models."""
     onnx_optimized: bool
     """Whether the graph is simplified before it is served or given to TensorRT."""
     tensorrt: TensorRtOptions

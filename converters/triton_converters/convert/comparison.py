@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from triton_converters.claim_store.dump import Arrays, Batch, read_batches
-from triton_converters.contract import layout
+from triton_converters.contract import layout, onnx_words
 from triton_converters.contract.conversion_requests import ConvertRequest, Entrypoint, ModelCode
 from triton_converters.contract.formats import FORMATS, has_runtime
 from triton_converters.contract.measurement_requests import Tolerance
@@ -44,7 +44,8 @@ def max_absolute_error(
                     return None, (f"outside Triton, output {name} holds {found.not_finite} NaN or infinite elements",)
                 largest = max(largest, found.max_absolute_error)
     except Exception as error:
-        return None, (f"the converted file does not run outside Triton: {type(error).__name__}: {error}",)
+        words = onnx_words.own(str(error))
+        return None, (f"the converted file does not run outside Triton: {type(error).__name__}: {words}",)
     return largest, ()
 
 

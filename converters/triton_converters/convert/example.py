@@ -11,7 +11,7 @@ _BATCH_SIZES = (3, 5, 7, 2)
 """Sizes to trace with, the preferred ones first: no tensor's other dimension is likely to be one of them by chance."""
 
 
-def example_inputs(batches: Iterable[Batch], signature: Signature, at_least_two: bool) -> Arrays:
+def example_inputs(batches: Iterable[Batch], signature: Signature, at_least_two: bool = False) -> Arrays:
     """Return inputs by name, from a batch whose varying dimensions are all larger than 1 if there is one.
 
     Exporters take a dimension of 1 for a constant, and two dimensions of the same size for the same one; so the batch

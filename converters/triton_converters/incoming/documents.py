@@ -90,6 +90,8 @@ class Dump(Document):
     gpu: str = ""
     leaves: Leaves | None = None
     """The leaves of a model of trees; None: it is another one."""
+    mixing: str = ""
+    """The operator of the model's graph that looks at all samples of a batch together; empty: none is known."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import onnxruntime
 from onnx.inliner import inline_local_functions
 
 from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract import onnx_words
 from triton_converters.contract.conversion_requests import ModelCode
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.reasons import Reason
@@ -19,7 +20,7 @@ from triton_converters.contract.text import quoted
 from triton_converters.found.axes import UNNAMED
 from triton_converters.graph.walk import nodes
 from triton_converters.incoming import current
-from triton_converters.load import onnx_tensors, onnx_weights
+from triton_converters.load import mixing, onnx_tensors, onnx_weights
 from triton_converters.load.graph_inputs import FLAGS, GraphInput
 from triton_converters.load.onnx_categories import categories
 from triton_converters.load.onnx_columns import points
@@ -35,17 +36,20 @@ NAMED = 3
 """The most domains that a message names."""
 DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 """Domains whose operators ONNX Runtime has; others need libraries of custom operators, which are not loaded."""
+OPTIMIZED = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
+"""Domains of operators that ONNX Runtime's optimizer writes for the processor that it runs on."""
 
-NOISE = re.compile(
-    r"\[ONNXRuntimeError\] : \d+ : \w+ : (?:Load model from \S+ failed:)?"
-    r"|/onnxruntime_src/\S+:\d+ [^()]*\([^()]*\)(?: const)? "
-)
-"""What ONNX Runtime says of itself in its messages: an error code, and the place in its source."""
 TOO_NEW = {
-    "IR version": re.compile(r"Unsupported model IR version: (\d+), max supported IR version: (\d+)"),
-    "operator set": re.compile(r"Opset (\d+) is under development .* is till opset (\d+)"),
+    "IR version": (
+        re.compile(r"Unsupported model IR version: (\d+), max supported IR version: (\d+)"),
+        "set ir_version of the loaded model to that and save it again, or export it by an older onnx package",
+    ),
+    "operator set": (
+        re.compile(r"Opset (\d+) is under development .* is till opset (\d+)"),
+        "export it with an older opset, by an older onnx package",
+    ),
 }
-"""Patterns of ONNX Runtime's messages about the version of a file and the last one that it reads."""
+"""Patterns of ONNX Runtime's messages about the version of a file and the last one that it reads, and what to do."""
 
 TYPES = {"float": "float32", "double": "float64", "string": "str"}
 """NumPy's names of ONNX Runtime's types, where they differ."""
@@ -65,6 +69,8 @@ class OnnxFramework:
     declared: tuple[GraphInput, ...]
     random: tuple[str, ...] = ()
     """The operators that draw random numbers."""
+    mixing: str = ""
+    """The first operator that looks at all samples of a batch together; empty: none."""
 
     def __call__(self, inputs: Arrays) -> dict[str, Array]:
         """Return outputs by name for inputs by name; raises StageError(FrameworkFailed) with ONNX Runtime's message."""
@@ -133,6 +139,10 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
         # Exporters declare operator sets that no node uses, so those do not count.
         domains = {node.domain for node in nodes(graph)}
         foreign = sorted(domains - DOMAINS - {each.domain for each in graph.functions})
+        if OPTIMIZED.intersection(foreign):
+            message = f"{path} was saved by ONNX Runtime's optimizer, for the processor that it ran on"
+            advice = "give the file from before, without SessionOptions.optimized_model_filepath"
+            raise StageError(Reason.CHECKPOINT_INVALID, f"{message}: {advice}")
         if foreign:
             named = ", ".join(map(quoted, foreign[:NAMED]))
             message = f"{path} uses operators of {named}, but libraries of custom operators are not loaded"
@@ -160,7 +170,9 @@ def load(source: Path, model: ModelCode, output_format: str) -> OnnxFramework:
     ranked = {value.name for value in graph.graph.input if value.type.tensor_type.HasField("shape")}
     flat = inline_local_functions(graph).graph if graph.functions else graph.graph
     declared = _declared(inputs, flat) if ranked.issuperset(names[0]) else ()
-    return OnnxFramework(session, names[0], names[1], open_axes, source, path, declared, of_onnx(graph))
+    return OnnxFramework(
+        session, names[0], names[1], open_axes, source, path, declared, of_onnx(graph), mixing.of_onnx(graph)
+    )
 
 
 def _check_tensors(path: str, sides: Mapping[str, Sequence[Any]]) -> None:
@@ -203,12 +215,11 @@ def _size(value: Any, axis: int) -> int | str:
 
 def _unreadable(words: str) -> str:
     """Say why ONNX Runtime does not open a file. ``words``: its own."""
-    for what, form in TOO_NEW.items():
+    for what, (form, advice) in TOO_NEW.items():
         if found := form.search(words):
-            advice = "export it with an older opset, by an older onnx package"
             return f"has {what} {found[1]} of ONNX; {RUNTIME} reads none after {found[2]}: {advice}"
     return f"is not an ONNX model that runs: {words}"
 
 
 def _line(error: Exception) -> str:
-    return NOISE.sub("", " ".join(str(error).split()))[:500] or type(error).__name__
+    return onnx_words.own(str(error))[:500] or type(error).__name__

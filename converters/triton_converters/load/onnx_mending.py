@@ -62,6 +62,7 @@ def _widen(model: Any) -> int:
     supported" (core/src/model_config_utils.cc).
     """
     graph = model.graph
+    _declare_scalars(model)
     weights = {each.name for each in graph.initializer}
     inputs = [each for each in graph.input if _is_scalar(each) and each.name not in weights]
     outputs = [each for each in graph.output if _is_scalar(each)]
@@ -84,6 +85,22 @@ def _widen(model: Any) -> int:
     for each in (*inputs, *outputs):
         each.type.tensor_type.shape.dim.add().dim_value = 1
     return len(inside)
+
+
+def _declare_scalars(model: Any) -> None:
+    """Declare the outputs without a shape that are scalars by what their nodes compute."""
+    undeclared = {each.name for each in model.graph.output if not each.type.tensor_type.HasField("shape")}
+    if not undeclared:
+        return
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model).graph.output
+    except (ValueError, RuntimeError):
+        # Of a graph that onnx does not take, the runtime may still take all.
+        return
+    scalars = {each.name for each in inferred if each.name in undeclared and _is_scalar(each)}
+    for each in model.graph.output:
+        if each.name in scalars:
+            each.type.tensor_type.shape.SetInParent()
 
 
 def _is_scalar(value: Any) -> bool:

@@ -1,5 +1,6 @@
 """What in a model draws random numbers, so that it answers the same request in two ways."""
 
+import re
 from typing import Any, Protocol, runtime_checkable
 
 from triton_converters.graph.walk import nodes
@@ -23,6 +24,12 @@ TORCH_OPERATORS = frozenset(
 )
 """Operators of TorchScript; each also exists with an underscore, which changes a tensor in place."""
 
+TENSORFLOW_OPERATORS = re.compile(
+    r"(Stateless|Stateful)?(Random|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial)(?!Get)\w*"
+    r"|Stateful(StandardNormal|Uniform)\w*"
+)
+"""Operators of TensorFlow, by the beginnings of their names; what only makes a generator's key is left out."""
+
 
 @runtime_checkable
 class KnowsRandomness(Protocol):
@@ -42,6 +49,15 @@ def of_onnx(model: Any) -> tuple[str, ...]:
         if node.op_type in ONNX_OPERATORS or is_training:
             found.setdefault(node.op_type, node.name)
     return tuple(f"{kind} (node {name})" if name else kind for kind, name in found.items())
+
+
+def of_tensorflow(graph: Any) -> tuple[str, ...]:
+    """Return the random operators of a GraphDef, and of its functions, each with the name of a node that has it."""
+    found: dict[str, str] = {}
+    for node in (*graph.node, *(node for function in graph.library.function for node in function.node_def)):
+        if TENSORFLOW_OPERATORS.fullmatch(node.op):
+            found.setdefault(node.op, node.name)
+    return tuple(f"{kind} (node {name})" for kind, name in found.items())
 
 
 def of_torchscript(graph: Any) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from triton_converters.contract.reasons import Reason
 from triton_converters.incoming.documents import OpenAxes
 from triton_converters.load import binding, gpu
 from triton_converters.load.graph_inputs import GraphInput
+from triton_converters.load.randomness import of_tensorflow
 from triton_converters.model_config.data_types import strings
 from triton_converters.user.user_code import running
 
@@ -40,6 +41,8 @@ class TensorFlowFramework:
     open_axes: OpenAxes = field(default_factory=dict)
     declared: tuple[GraphInput, ...] = ()
     """The inputs as a SavedModel declares them; none for the user's code."""
+    _called: list[tf.TensorSpec] = field(default_factory=list)
+    """Types and shapes of the inputs of the last call; none before the first."""
 
     def __post_init__(self) -> None:
         """Raise StageError(GpuUnavailable) if a TensorFlow with CUDA does not see the GPU that the container has."""
@@ -56,24 +59,32 @@ class TensorFlowFramework:
         """
         try:
             with running(self.source, self.path, Reason.FRAMEWORK_FAILED):
-                answers = self._traced(*(tf.constant(inputs[name]) for name in self.inputs))
+                given = [tf.constant(inputs[name]) for name in self.inputs]
+                self._called[:] = map(tf.TensorSpec.from_tensor, given)
+                answers = self._traced(*given)
                 arrays = [tensor.numpy() for tensor in answers]
-                given = [strings(array) if array.dtype.hasobject else array for array in arrays]
-                return dict(zip(self.outputs, given, strict=True))
+                found = [strings(array) if array.dtype.hasobject else array for array in arrays]
+                return dict(zip(self.outputs, found, strict=True))
         except StageError as error:
             if error.reason is not Reason.FRAMEWORK_FAILED:
                 raise
             shapes = ", ".join(f"{name} {inputs[name].dtype}{list(inputs[name].shape)}" for name in self.inputs)
             raise StageError(error.reason, f"{error.message} (inputs: {shapes})") from error
 
+    @property
+    def random(self) -> tuple[str, ...]:
+        """The operators of the traced function that draw random numbers, once it was called."""
+        if not self._called:
+            return ()
+        return of_tensorflow(self._traced.get_concrete_function(*self._called).graph.as_graph_def())
+
     @cached_property
-    def _traced(self) -> Callable[..., tuple[tf.Tensor, ...]]:
+    def _traced(self) -> Any:
         """The traced function, as in Keras' own predict; eagerly, a functional model keeps all tensors until it ends.
 
         Without autograph, which Keras 3 does not apply to ``call`` either, exceptions keep the user's file and line.
         """
-        traced: Callable[..., tuple[tf.Tensor, ...]] = tf.function(self.answer, autograph=False, reduce_retracing=True)
-        return traced
+        return tf.function(self.answer, autograph=False, reduce_retracing=True)
 
     def answer(self, *tensors: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """Return outputs in the order of ``outputs``, for inputs in the order of ``inputs``; eager or traced."""

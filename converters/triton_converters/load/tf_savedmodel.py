@@ -52,7 +52,11 @@ def open_directory(directory: Path, source: Path, path: str) -> TensorFlowFramew
     names = tensor_names({"inputs": list(tensors), "outputs": list(signature.structured_outputs)}, path)
 
     def answer(*values: tf.Tensor) -> Any:
-        return signature(**dict(zip(names[0], values, strict=True)))
+        named = dict(zip(names[0], values, strict=True))
+        # Triton has no scalars.
+        return signature(
+            **{name: tf.reshape(each, []) if tensors[name].shape.rank == 0 else each for name, each in named.items()}
+        )
 
     specs = tensors | signature.structured_outputs
     declared = _declared(tensors)
@@ -105,7 +109,8 @@ def _declared(specs: Mapping[str, Any]) -> tuple[GraphInput, ...]:
         GraphInput(
             name,
             "str" if spec.dtype == tf.string else spec.dtype.name,
-            tuple(f"{name}[{axis}]" if size is None else size for axis, size in enumerate(spec.shape.as_list())),
+            tuple(f"{name}[{axis}]" if size is None else size for axis, size in enumerate(spec.shape.as_list()))
+            or (1,),
         )
         for name, spec in specs.items()
     )

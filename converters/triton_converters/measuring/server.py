@@ -16,6 +16,7 @@ from tritonclient.grpc import InferenceServerClient, InferInput, InferRequestedO
 from tritonclient.utils import InferenceServerException
 
 from triton_converters.claim_store.dump import Array, Arrays
+from triton_converters.contract import onnx_words
 from triton_converters.contract.failure import StageError
 from triton_converters.contract.measurement_requests import Load
 from triton_converters.contract.reasons import Reason
@@ -260,9 +261,9 @@ class Server:
 
 
 def own_words(message: str) -> str:
-    """Return what a model of the Python backend raised, without the backend's words around it."""
+    """Return what a model of the Python backend raised, or ONNX Runtime said, without the backend's words around it."""
     raised = RAISED.fullmatch(message)
-    return raised[1] if raised else message
+    return raised[1] if raised else onnx_words.own(message)
 
 
 def _ask(endpoint: Endpoint, method: str, path: str, seconds: float, body: str | None = None) -> tuple[int, bytes]:

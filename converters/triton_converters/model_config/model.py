@@ -3,6 +3,7 @@
 Every server image understands it: all fields are in model_config.proto of Triton 2.51.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,9 @@ a call of the largest batch can take minutes."""
 WARMUP_SIZE = 2
 """A batch size besides 1 and the largest for a TorchScript file: PyTorch optimizes for two shapes, and then once for
 all others. With two, the first other batch of a client took 1.2 s on that GPU."""
+
+LONGEST_FILE = 255
+"""Characters of a file's name on Linux's file systems, where a quoted name has one byte for each."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,13 @@ def retuned(text: str, tuning: Tuning, cpus: int = 0) -> str:
 
 
 def warmup_file(tensor: str) -> str:
-    """Return the name of an input's sample in the model's ``warmup`` directory; a tensor's name may hold slashes."""
-    return quote(tensor, safe="")
+    """Return the name of an input's sample in the model's ``warmup`` directory.
+
+    A tensor's name may hold slashes, be one of a directory (``.``), or be too long for a file's once it is quoted.
+    """
+    name = quote(tensor, safe="")
+    is_usual = name.strip(".") and len(name) <= LONGEST_FILE
+    return name if is_usual else hashlib.sha256(tensor.encode()).hexdigest()
 
 
 def _type(tensor: Tensor) -> str:

@@ -42,6 +42,10 @@ class ErrorCode(Enum):
         return int(self.value)
 
 
+# The server's own name, which str() of a code shows.
+ErrorCode.__name__ = "__ErrorCode"
+
+
 class TritonError:
     """The error that a response holds; it is no exception, so it cannot be raised."""
 
@@ -73,8 +77,16 @@ class TritonError:
 class InferenceResponse:
     """The answer to a request: tensors, or an error."""
 
-    def __init__(self, output_tensors: Sequence[Tensor] = (), error: TritonError | None = None) -> None:
-        """Raise TypeError for anything but a sequence of tensors, and another error than a TritonError."""
+    def __init__(
+        self,
+        output_tensors: Sequence[Tensor] = (),
+        error: TritonError | None = None,
+        parameters: Mapping[str, bool | int | str] | None = None,
+    ) -> None:
+        """Raise TypeError for anything but a sequence of tensors, and another error than a TritonError.
+
+        Servers before release 25.02 take no parameters; there a step's are left out (``user_step``).
+        """
         is_sequence = isinstance(output_tensors, list | tuple)
         if not is_sequence or not all(isinstance(each, Tensor) for each in output_tensors):
             raise TypeError("InferenceResponse takes a list of pb_utils.Tensor")
@@ -82,6 +94,11 @@ class InferenceResponse:
             raise TypeError(f"the error of an InferenceResponse is a pb_utils.TritonError, not {type(error).__name__}")
         self._tensors = list(output_tensors)
         self._error = error
+        self._parameters = dict(parameters or {})
+
+    def parameters(self) -> str:
+        """Return the response's parameters as JSON."""
+        return json.dumps(self._parameters)
 
     def output_tensors(self) -> list[Tensor]:
         """Return the tensors."""
@@ -94,6 +111,13 @@ class InferenceResponse:
     def error(self) -> TritonError | None:
         """Return the error, if there is one."""
         return self._error
+
+
+class InferenceTrace:
+    """The trace of a request; nothing is traced here."""
+
+    def get_context(self) -> None:
+        """Return None: there is no context of a trace."""
 
 
 GPU_MEMORY = 2
@@ -112,25 +136,26 @@ class InferenceRequest:
 
     def __init__(  # noqa: PLR0913 - the server's own arguments
         self,
-        *,
-        inputs: Sequence[Tensor],
-        requested_output_names: Sequence[str],
-        model_name: str | bytes,
-        model_version: int = -1,
         request_id: str = "",
         correlation_id: int | str = 0,
+        inputs: Sequence[Tensor] | None = None,
+        requested_output_names: Sequence[str] | None = None,
+        model_name: str | bytes | None = None,
+        model_version: int = -1,
         flags: int = 0,
         timeout: int = 0,
         preferred_memory: PreferredMemory | None = None,
-        trace: Any = None,
+        trace: InferenceTrace | None = None,
         parameters: Mapping[str, bool | int | str] | None = None,
     ) -> None:
         """Raise TritonModelException for a parameter that is no bool, int or str; TypeError for what is no sequence.
 
+        The server's order has arguments that must be given behind some that need not.
+
         The server's own ``requested_output_names()`` is a set, and so no sequence.
         """
         for name, given in (("inputs", inputs), ("requested_output_names", requested_output_names)):
-            if not isinstance(given, Sequence | numpy.ndarray) or isinstance(given, str | bytes):
+            if given is None or not isinstance(given, Sequence | numpy.ndarray) or isinstance(given, str | bytes):
                 raise TypeError(f"{name} of an InferenceRequest is a list, not {type(given).__name__}: write list(...)")
         if not isinstance(correlation_id, int | str):
             raise TritonModelException("Correlation ID must be integer or string")
@@ -138,7 +163,10 @@ class InferenceRequest:
             if not isinstance(value, bool | int | str):
                 message = f"Expect parameters values to have type bool/int/str, found type {type(value)}"
                 raise TritonModelException(message)
-        self._inputs, self._outputs = list(inputs), set(requested_output_names)
+        if model_name is None:
+            raise TypeError("an InferenceRequest needs a model_name")
+        self._trace = trace or InferenceTrace()
+        self._inputs, self._outputs = list(inputs or ()), set(requested_output_names or ())
         self._id = request_id
         self._correlation = correlation_id
         self._parameters = dict(parameters or {})
@@ -174,8 +202,9 @@ class InferenceRequest:
         """Return the microseconds that the request may wait; 0: there is no limit. A reference lets none end."""
         return self._timeout
 
-    def trace(self) -> None:
-        """Return None: nothing is traced."""
+    def trace(self) -> InferenceTrace:
+        """Return the trace that was given, or one of nothing."""
+        return self._trace
 
     def is_cancelled(self) -> bool:
         """Raise TritonModelException: a server ends if it is asked this of a request that a file made."""

@@ -86,7 +86,15 @@ class Tensor:
         array = numpy.from_dlpack(_Capsule(tensor) if is_capsule else tensor)
         if not array.flags.c_contiguous:
             raise TritonModelException("DLPack tensor is not contiguous.")
-        return cls(name, array)
+        return cls(name, numpy.asarray(_Writable(array)))
+
+
+class _Writable:
+    """An array of foreign memory that may be written to, as a server lets a file do; NumPy's own may only be read."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
 
 
 class _Capsule:

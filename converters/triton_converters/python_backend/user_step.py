@@ -90,6 +90,7 @@ class Loaded:
         Raises StepError if the file ends or fails, or has no class that can be a step.
         """
         self._name, self.files, self._passed = name, files, passed
+        take_parameters(sys.modules[BACKEND])
         vars(sys.modules[BACKEND])["get_model_dir"] = lambda: str(files.folder)
         sys.path[:0] = [str(files.folder)]
         with self._told():
@@ -177,6 +178,22 @@ class Loaded:
         sys.modules.setdefault(file.stem, module)
         specification.loader.exec_module(module)
         return module
+
+
+def take_parameters(backend: Any) -> None:
+    """Let responses be made with parameters also on a server before release 25.02, which has none: it drops them."""
+    own: Any = backend.InferenceResponse
+    try:
+        own([], parameters={})
+    except TypeError:
+
+        class InferenceResponse(own):
+            def __init__(self, output_tensors: Sequence[Any] = (), error: Any = None, parameters: Any = None) -> None:
+                super().__init__(list(output_tensors), *([] if error is None else [error]))
+                if parameters:
+                    print("this server has no parameters of responses: they are left out", file=sys.stderr, flush=True)
+
+        backend.InferenceResponse = InferenceResponse
 
 
 def read_hub(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """The user's dataloader; every batch is checked before anything is computed with it."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,9 @@ def _checked(
     )
     if batch_dimension:
         _check_batch_size(batch, where)
-    return batch
+        return batch
+    # Triton has no scalars, so that models of all frameworks get what a request can hold.
+    return replace(batch, inputs={name: array.reshape(array.shape or (1,)) for name, array in batch.inputs.items()})
 
 
 def _labels(labels: Mapping[Any, Any], where: str) -> dict[str, Array]:

@@ -27,10 +27,29 @@ CUDA = (
     "libcupti",
     "libnvToolsExt",
 )
-PACKAGE = (
-    "add it to the source, to the file that spec.conversion.requirements names, or to the image in"
-    " spec.conversion.image"
-)
+PACKAGES = {
+    "Crypto": "pycryptodome",
+    "OpenSSL": "pyOpenSSL",
+    "PIL": "pillow",
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "faiss": "faiss-cpu",
+    "fitz": "PyMuPDF",
+    "google.protobuf": "protobuf",
+    "jwt": "PyJWT",
+    "pkg_resources": "setuptools",
+    "sentence_transformers": "sentence-transformers",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "PyYAML",
+}
+"""Packages by a module of theirs with another name, as the index has them."""
+SEVERAL = frozenset({"google", "azure"})
+"""Folders that the modules of many packages share."""
+PLACES = "to the source, to the file that spec.conversion.requirements names, or to the image in spec.conversion.image"
 RELATIVE = (
     "the file is not imported as a part of a package: import it by its name, without the dots, such as `from utils"
     " import crop`; the entrypoint's folder and the source's directory are on the import path"
@@ -38,10 +57,21 @@ RELATIVE = (
 IMAGE = "install it in an image of your own, and name that in spec.conversion.image"
 
 
+def package(module: str | None) -> str:
+    """Return in words which package brings a module; its name alone does not always tell."""
+    top = (module or "").partition(".")[0]
+    if known := PACKAGES.get(module or "") or PACKAGES.get(top):
+        return f"the package {known}, which has it,"
+    if top in SEVERAL or not top:
+        example = ", such as protobuf for google.protobuf," if top == "google" else ""
+        return f"the package that has it{example}"
+    return "the package that has it, which often has the same name,"
+
+
 def advice(error: BaseException) -> str:
     """Return what to do; empty if the error is about nothing that is missing."""
     if isinstance(error, ModuleNotFoundError):
-        return PACKAGE
+        return f"add {package(error.name)} {PLACES}"
     if isinstance(error, ImportError) and str(error).startswith("attempted relative import"):
         return RELATIVE
     found = LIBRARY.search(str(error)) if isinstance(error, ImportError | OSError) else None

@@ -35,8 +35,6 @@ from triton_operator.api.schema import (
     rules,
 )
 
-DEFAULT_OPSET = 17
-"""The ONNX operator set of candidates that name none: ONNX Runtime 1.12, TensorRT 8.6 and later versions support it."""
 SourceFormat = Literal[
     "pyt",
     "tf-keras",
@@ -163,9 +161,10 @@ class OnnxOptions(ApiType):
 
     opset: Annotated[int, Field(ge=11, le=23)] | None = None
     """ONNX operator set. A candidate is skipped if the server image does not read it. A model that is already ONNX
-    keeps its own, unless you set this field. Default: 17."""
+    keeps its own, unless you set this field. Default: 17, or of PyTorch models the next one with their operators."""
     exporter: Literal["Dynamo", "TorchScript"] = "TorchScript"
-    """Exporter of PyTorch models: by torch.export (`Dynamo`) or by tracing. Default: TorchScript."""
+    """Exporter of PyTorch models that is tried first: by torch.export (`Dynamo`) or by tracing; where it fails, the
+    other one is tried. Default: TorchScript."""
     optimized: bool = False
     """Whether the graph is simplified before it is served or given to TensorRT. Default: false."""
 
@@ -235,8 +234,8 @@ class Model(ApiType):
         ),
     ] = Field(default_factory=list)
     """Candidates to convert, verify and measure. Formats `hps` and `triton-python` take none. Default: of a Triton
-    repository, its file as it is; of others, up to three (in an ensemble, one) that the operator chooses
-    (`status.resolved`)."""
+    repository, its file as it is; of others, up to three (in an ensemble, one, and another if it fails) that the
+    operator chooses (`status.resolved`)."""
     onnx: OnnxOptions = Field(default_factory=OnnxOptions)
     """How ONNX graphs are exported, also those that `trt` is built from."""
     tensorrt: TensorRt = Field(default_factory=TensorRt)

@@ -33,6 +33,19 @@ def default_candidates(spec: TritonDeploymentSpec, model: Model, images: Images)
     return tuple(_candidate(*way) for way in islice(served_ways, 1 if spec.ensemble else MOST_CANDIDATES))
 
 
+def spare_candidates(spec: TritonDeploymentSpec, model: Model, images: Images) -> tuple[ModelCandidate, ...]:
+    """Return the candidate of an ensemble's model that is tried if the first one fails: in fp32 in the next format.
+
+    Empty: there is none.
+    """
+    if isinstance(model, ModelOfRepository) and not model.is_of_mlflow:
+        return ()
+    others = ((name, "fp32", "none") for name in SOURCE_FORMATS[model.format or ""].tried[1:])
+    return tuple(
+        _candidate(*way) for way in islice((way for way in others if _is_served(images.server, model, *way)), 1)
+    )
+
+
 def _ways(spec: TritonDeploymentSpec, model: Model, images: Images) -> Iterator[tuple[str, str, str]]:
     """Yield format, precision and accelerator of each way to serve the model, the most promising first."""
     formats = SOURCE_FORMATS[model.format or ""].tried

@@ -5,13 +5,19 @@ from dataclasses import replace
 from math import ceil
 
 from triton_converters.contract import layout
-from triton_converters.contract.conversion_requests import ConvertRequest, HpsOptions, ModelConfig, TensorRtOptions
+from triton_converters.contract.conversion_requests import (
+    DEFAULT_OPSET,
+    ConvertRequest,
+    HpsOptions,
+    ModelConfig,
+    TensorRtOptions,
+)
 from triton_converters.contract.formats import ENSEMBLE, FORMATS, HPS, THROUGH
 from triton_converters.contract.quantization import Quantization
 from triton_converters.contract.results import ConvertResult, Tuning
 from triton_operator import names
 from triton_operator.api.duration import amount
-from triton_operator.api.model import DEFAULT_OPSET, DynamicBatching, Model, OnnxOptions, TensorRt
+from triton_operator.api.model import DynamicBatching, Model, OnnxOptions, TensorRt
 from triton_operator.api.quantity import whole
 from triton_operator.candidates import server_image
 from triton_operator.candidates.candidate import Candidate, Member

@@ -16,7 +16,7 @@ from triton_operator.api.status import (
     Images,
     TritonDeploymentStatus,
 )
-from triton_operator.candidates.defaults import default_candidates
+from triton_operator.candidates.defaults import default_candidates, spare_candidates
 from triton_operator.context import Context
 from triton_operator.effects import Statement, conditions_of
 from triton_operator.jobs.clean import MOST_NEIGHBOURS
@@ -196,7 +196,7 @@ def _new_candidates_notice(context: Context) -> Iterator[Statement]:
         defaults = default_candidates(context.spec, model, context.images)
         new_names = [each.name for each in defaults if each not in choice.candidates]
         kept_names = ", ".join(each.name for each in choice.candidates)
-        if new_names:
+        if new_names and choice.candidates != list(spare_candidates(context.spec, model, context.images)):
             message = (
                 f"this version of the operator would also try {', '.join(new_names)} for model {choice.name}, but keeps"
                 f" to {kept_names}; to try others, list all candidates in spec.models[].candidates"

@@ -16,7 +16,7 @@ from triton_operator import names
 from triton_operator.api.model import Model, ModelCandidate, SourceFormat
 from triton_operator.api.resolved import FromRepository, ModelOfRepository, Resolved, ResolvedModel
 from triton_operator.api.spec import TritonDeploymentSpec
-from triton_operator.candidates.defaults import default_candidates, takes_defaults
+from triton_operator.candidates.defaults import default_candidates, spare_candidates, takes_defaults
 from triton_operator.context import Context
 from triton_operator.jobs.source import FoundModel, found_models, source_work
 from triton_operator.jobs.source import recorded_source as told_by
@@ -67,6 +67,8 @@ def with_resolved_spec(context: Context) -> Context:
     if any(model.is_sought for model in findings.spec.models):
         return replace(context, resolved=recorded)
     with_batches = _with_choices(context, findings)
+    if context.spec.ensemble is not None:
+        with_batches = replace(with_batches, spare=_with_choices(context, findings, spares=True).resolved)
     if source_result is None or fitting.asks_for_batches(findings.spec) or not findings.has_batches:
         return with_batches
     return replace(with_batches, unbatched=_with_choices(context, findings, mixes=True).resolved)
@@ -91,9 +93,13 @@ def _findings(
     )
 
 
-def _with_choices(context: Context, findings: _Findings, mixes: bool = False) -> Context:
-    """Return the context with all that is found or chosen. ``mixes``: samples must not share a batch."""
-    resolved_models = (_resolved_model(context, findings, model, mixes) for model in findings.spec.models)
+def _with_choices(context: Context, findings: _Findings, mixes: bool = False, spares: bool = False) -> Context:
+    """Return the context with all that is found or chosen.
+
+    ``mixes``: samples must not share a batch. ``spares``: the candidates that were chosen before, or are by default,
+    have failed.
+    """
+    resolved_models = (_resolved_model(context, findings, model, mixes, spares) for model in findings.spec.models)
     models = [each for each in resolved_models if each != ResolvedModel(name=each.name)]
     if not models:
         return context
@@ -102,12 +108,14 @@ def _with_choices(context: Context, findings: _Findings, mixes: bool = False) ->
     return replace(context, triton_deployment=replace(context.triton_deployment, spec=spec), resolved=choice)
 
 
-def _resolved_model(context: Context, findings: _Findings, model: Model, mixes: bool) -> ResolvedModel:
+def _resolved_model(context: Context, findings: _Findings, model: Model, mixes: bool, spares: bool) -> ResolvedModel:
     """Return what is found or chosen for a model."""
     recorded = findings.recorded.get(model.name, ResolvedModel(name=model.name))
     candidates: list[ModelCandidate] = []
     if takes_defaults(model):
-        candidates = recorded.candidates or list(default_candidates(findings.spec, model, context.images))
+        known = recorded.candidates or list(default_candidates(findings.spec, model, context.images))
+        candidates = list(spare_candidates(findings.spec, model, context.images)) if spares else known
+        candidates = candidates or known
     graph = findings.source_models.get(model.name, FoundModel()).graph
     max_batch_size = None
     if graph is not None:

@@ -18,7 +18,7 @@ from triton_operator.jobs.run import Run, next_try, run, waiting_reason
 from triton_operator.observed.failures import Damage
 from triton_operator.observed.trouble import Trouble
 from triton_operator.resources.work import AnyWork, Work
-from triton_operator.stages.progress import Round
+from triton_operator.stages.progress import Round, or_spare
 from triton_operator.stages.reference import Referred, rehearsal_refusal
 from triton_operator.stages.repairing import repair_refusal
 from triton_operator.stages.same_graph import skipped
@@ -35,7 +35,7 @@ def convert(context: Context, progress: Referred) -> Referred:
     round = conversion_round(context, progress.dump, candidates)
     if round.condition.reason is Reason.ALL_CANDIDATES_FAILED:
         round = conversion_round(context, progress.dump, candidates, repeats=True)
-    return progress.after_round(round)
+    return or_spare(context, progress.after_round(round))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from triton_operator.jobs.run import Run, next_try, run, waiting_reason
 from triton_operator.observed.trouble import Trouble
 from triton_operator.stages.comparison import compare_candidates, told
 from triton_operator.stages.framework import of_samples
-from triton_operator.stages.progress import Round
+from triton_operator.stages.progress import Round, or_spare
 from triton_operator.stages.reference import Referred
 from triton_operator.stages.repairing import record_damage
 
@@ -38,7 +38,7 @@ def profile(context: Context, progress: Referred) -> Referred:
     round = profile_round(context, progress.dump, progress.attempts)
     if round.has_failed:
         round = profile_round(context, progress.dump, progress.attempts, repeats=True)
-    return progress.after_round(round)
+    return or_spare(context, progress.after_round(round))
 
 
 def profile_round(context: Context, dump: Dump, candidates: Sequence[Attempt], *, repeats: bool = False) -> Round:

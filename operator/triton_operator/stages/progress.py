@@ -93,6 +93,16 @@ class Progress:
         return kind(**{each.name: getattr(self, each.name) for each in fields(self)} | values)
 
 
+def or_spare(context: Context, progress: P) -> P:
+    """Return the progress with what is tried in place of candidates that all failed, if there is anything."""
+    *before, failed = progress.conditions
+    if failed.reason is not Reason.ALL_CANDIDATES_FAILED or context.spare in (None, context.resolved):
+        return progress
+    message = f"the models' next candidates are tried, because {failed.message}"
+    condition = Statement(failed.type, None, Reason.WAITING, message)
+    return replace(progress, conditions=(*before, condition), stalled=False, resolved=context.spare)
+
+
 def step(progress_type: type[P], action: Callable[[Context, P], Progress]) -> Callable[[Context, Progress], Progress]:
     """Return ``action`` as a step of the flow. ``progress_type``: what the steps before it must have reached."""
 

@@ -48,7 +48,9 @@ def refer(context: Context, progress: Sourced) -> Sourced:
     is_mixed = job_run.failure is not None and job_run.failure.reason is Reason.BATCHING_UNSUPPORTED
     if is_mixed and context.unbatched not in (None, context.resolved):
         # The failure stays recorded until the status has what follows from it.
-        condition = Statement("Converted", None, Reason.WAITING, "the reference Job runs again with maxBatchSize 0")
+        assert job_run.failure is not None
+        message = f"the reference Job runs again with maxBatchSize 0: {job_run.failure.message}"
+        condition = Statement("Converted", None, Reason.WAITING, message)
         return replace(progress.wait_with(condition, job_run.effects), resolved=context.unbatched)
     return await_result(context, progress, "Converted", "the reference Job", job_run, prefix="reference: ")
 

@@ -59,6 +59,31 @@ def test_a_number_has_the_dimension_that_a_server_needs(published: Path, refer: 
         numpy.testing.assert_allclose(answers["mean"], batch.outputs["mean"], rtol=1e-4)
 
 
+class Threshold(tf.Module):
+    """Rows and a scalar, such as a detector's threshold or a rate of dropout that was left as an input."""
+
+    @tf.function(input_signature=[tf.TensorSpec((None, 4), tf.float32, "x"), tf.TensorSpec((), tf.float32, "least")])
+    def serve(self, x: tf.Tensor, least: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"kept": tf.where(x > least, x, tf.fill(tf.shape(x), least))}
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("format_name", ["tf-savedmodel", "onnx"])
+def test_a_scalar_input_has_the_dimension_that_a_server_needs(
+    published: Path, refer: Refer, format_name: str, precision: str
+) -> None:
+    model = Threshold()
+    tf.saved_model.save(model, str(published / "export/least"), signatures={"serving_default": model.serve})
+    code = replace(savedmodel_code("export/least"), max_batch_size=0)
+    signature = refer(code, "Threshold").signature
+    assert {each.name: each.dims for each in signature.inputs}["least"] == (1,)
+    run_convert(request(code, format_name, precision))
+    for batch in read_batches(layout.reference_directory(REFERENCE)):
+        assert batch.inputs["least"].shape == (1,)
+        answers = run_file(format_name, batch.inputs, signature)
+        numpy.testing.assert_allclose(answers["kept"], batch.outputs["kept"], rtol=1e-2, atol=1e-2)
+
+
 @pytest.fixture
 def exported(published: Path) -> Path:
     """A SavedModel in the source, at ``export/linear``."""

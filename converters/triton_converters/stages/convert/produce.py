@@ -1,6 +1,5 @@
 """Load the model and convert it, for every conversion that is missing."""
 
-import re
 import time
 import traceback
 import warnings
@@ -11,17 +10,17 @@ from triton_converters.claim_store.replay import published_source
 from triton_converters.contract import layout
 from triton_converters.contract.conversion_requests import ConvertRequest
 from triton_converters.contract.failure import StageError
-from triton_converters.contract.formats import FORMATS, THROUGH
+from triton_converters.contract.formats import FORMATS
 from triton_converters.contract.quantization import Quantized
 from triton_converters.contract.reasons import Reason
 from triton_converters.contract.results import Signature
+from triton_converters.convert import exporter_words
 from triton_converters.convert.comparison import max_absolute_error
 from triton_converters.convert.example import example_inputs
 from triton_converters.convert.task import ConversionWarning, Task, TimingCaches, convert
 from triton_converters.incoming import documents
 from triton_converters.incoming.documents import Converted
 from triton_converters.load import framework, gpu, hub_files
-from triton_converters.load.framework import Framework
 from triton_converters.stages.convert.parts import (
     document,
     known_timing_cache,
@@ -31,10 +30,6 @@ from triton_converters.stages.convert.parts import (
     timing_cache,
 )
 from triton_converters.user import rehearsal
-from triton_converters.user.user_code import location
-
-MEANING_CHARACTERS = 500
-"""Longest text kept of an exporter's error, which may quote the whole graph."""
 
 
 def run(request: ConvertRequest, missing: tuple[str, ...], incoming: Path) -> None:
@@ -96,8 +91,7 @@ def write_model(request: ConvertRequest, signature: Signature, directory: Path) 
     """
     model = framework.load(published_source(request.source), request.model, request.format)
     batches = read_batches(layout.reference_directory(request.reference))
-    dynamo = request.format in ("onnx", *THROUGH) and request.onnx_exporter == "Dynamo"
-    example = example_inputs(batches, signature, at_least_two=dynamo)
+    example = example_inputs(batches, signature)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         try:
@@ -106,7 +100,7 @@ def write_model(request: ConvertRequest, signature: Signature, directory: Path) 
             raise
         except Exception as error:
             traceback.print_exc()
-            message = f"{request.format} {request.precision}: {_meaning(error)} (at {_place(error, model)})"
+            message = f"{request.format} {request.precision}: {exporter_words.told(error, model)}"
             raise StageError(Reason.CONVERSION_FAILED, message) from error
     # Only the first few are kept, and a tracer may have many.
     caught.sort(key=lambda warning: not issubclass(warning.category, ConversionWarning))
@@ -130,28 +124,3 @@ def _line(warning: warnings.WarningMessage) -> str:
     text = " ".join(str(warning.message).split())
     own = issubclass(warning.category, ConversionWarning)
     return text if own else f"{Path(warning.filename).name}:{warning.lineno}: {text}"
-
-
-def _meaning(error: BaseException) -> str:
-    """Return the text of the root error: exporters wrap it in advice, and TorchScript puts it last."""
-    root = _root(error)
-    lines = [line.strip() for line in str(root).splitlines() if line.strip(" ^~-=")]
-    causes = [line for line in lines[1:] if re.match(r"\w+(Error|Exception): ", line)]
-    text = causes[-1] if causes else " ".join([type(root).__name__ + ":", *lines])
-    return f"{text[:MEANING_CHARACTERS]} ..." if len(text) > MEANING_CHARACTERS else text
-
-
-def _place(error: BaseException, model: Framework) -> str:
-    """Return file and line of the user's code: where the exporter's text points, or the innermost frame."""
-    for file, line in re.findall(r'File "([^"]+)", line (\d+)', str(_root(error))):
-        if Path(file).is_relative_to(model.source):
-            return f"{Path(file).relative_to(model.source)}:{line}"
-    return location(error, model.source, model.path)
-
-
-def _root(error: BaseException) -> BaseException:
-    seen = {id(error)}
-    while error.__cause__ is not None and id(error.__cause__) not in seen:
-        error = error.__cause__
-        seen.add(id(error))
-    return error

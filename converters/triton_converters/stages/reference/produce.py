@@ -25,6 +25,7 @@ from triton_converters.load.called import KeptRequest
 from triton_converters.load.ensemble import Ensemble, Passage
 from triton_converters.load.framework import Framework
 from triton_converters.load.graph_inputs import DeclaresInputs, KnowsRows
+from triton_converters.load.mixing import KnowsMixing
 from triton_converters.load.randomness import KnowsRandomness
 from triton_converters.load.triton_python import PythonStep
 from triton_converters.model_config.data_types import NUMPY_BY_TRITON, alike
@@ -52,7 +53,8 @@ def run(request: ReferenceRequest, missing: tuple[str, ...], incoming: Path) -> 
     members = tuple(map(_names, model.models)) if isinstance(model, Ensemble) else ()
     seconds = round(time.monotonic() - started, 3)
     leaves = Leaves(*found) if isinstance(model, KnowsRows) and (found := model.leaves) else None
-    dump = Dump(_names(model), members, seconds, rehearsal.took_place(), gpu.device_name(), leaves)
+    mixing = model.mixing if isinstance(model, KnowsMixing) else ""
+    dump = Dump(_names(model), members, seconds, rehearsal.took_place(), gpu.device_name(), leaves, mixing)
     documents.write(incoming, documents.DUMP, dump)
 
 
@@ -199,10 +201,10 @@ def _check_again(model: Framework, again: Arrays, first: Batch) -> None:
 
     Raises StageError(ReferenceNotReproducible).
     """
-    random = model.random if isinstance(model, KnowsRandomness) else ()
     try:
         soundness.check_reproducible(again, first)
     except StageError as error:
+        random = model.random if isinstance(model, KnowsRandomness) else ()
         if not random:
             raise
         advice = "give 0 for an input that scales the noise, or export the model with the noise as an input"

@@ -25,6 +25,8 @@ from triton_converters.stages.reference.soundness import Variety
 STAGE = "reference"
 WARNING_BYTES = 160
 """Most of a warning that is kept, so that several fit into a termination message."""
+MIXING_CHARACTERS = 48
+"""Most of an operator and its node's name that is kept."""
 MOST_OPENED = 4
 """The most outputs of Python steps of which it is told that they are served otherwise than declared."""
 
@@ -42,7 +44,15 @@ def run(request: ReferenceRequest, incoming: Path) -> ReferenceResult:
         arrays.check_names(names, incoming / documents.DUMP, may_share=True)
 
     def fill(directory: Path) -> ReferenceResult:
-        signature, samples, batches, warnings = record(request, dump.names, incoming, directory)
+        mixing = documents.plain(dump.mixing, MIXING_CHARACTERS)
+        try:
+            signature, samples, batches, warnings = record(request, dump.names, incoming, directory)
+        except StageError as error:
+            if error.reason is not Reason.BATCHING_UNSUPPORTED or not mixing:
+                raise
+            raise StageError(error.reason, f"{soundness.mixes(mixing)}; {error.message}") from error
+        if mixing and not request.model.max_batch_size:
+            warnings += (shortened(f"no batching: {soundness.mixes(mixing)}", WARNING_BYTES),)
         if request.model.ensemble is not None:
             signature, opened = members.declared(request.model.ensemble, signature)
             opened += members.record(request, dump.members, signature, incoming, directory)

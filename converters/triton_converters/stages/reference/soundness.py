@@ -42,6 +42,11 @@ def unbatched(message: str) -> StageError:
     return StageError(Reason.BATCHING_UNSUPPORTED, f"{message}; {advice}")
 
 
+def mixes(operator: str) -> str:
+    """Return why samples must not share a batch, and what to do; ``operator``: that of the model's graph, in words."""
+    return f"{operator} scales by the whole batch: quantize statically, or give the fp32 file and set precision int8"
+
+
 def no_batch(error: StageError, size: int) -> StageError:
     """Return the error of a model that answers a single sample, but no batch of this size; ``error``: how that ended.
 

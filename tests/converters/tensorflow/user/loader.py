@@ -30,6 +30,8 @@ def get_dataloader_fn(
                 return {"left": normal(size, 4), "right": normal(size, 4)}
             case "Attention" | "Recurrent":
                 return {"x": normal(size, 6 + number, 8)}
+            case "Threshold":
+                return {"x": normal(5, 4), "least": np.array(number / 4, np.float32)}
             case "Branching":
                 return {"x": np.abs(normal(size, 4)) * (-1) ** number}
         return {"x": normal(size, 4)}

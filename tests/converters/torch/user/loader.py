@@ -32,6 +32,10 @@ def get_dataloader_fn(
                 return {name: normal(size, 4) for name in ("types", "mask", "ids")}
             case "LeftOut":
                 return {name: normal(size, 4) for name in ("types", "ids")}
+            case "Looked":
+                return {"x": random.integers(0, 20, (size, 5 + number))}
+            case "Folding":
+                return {"x": normal(size, 4, 9)}
             case "Unused":
                 return {"x": normal(size, 4), "ignored": normal(size, 2)}
         if kind == "Branching":

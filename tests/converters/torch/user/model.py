@@ -59,6 +59,25 @@ class Attention(nn.Module):
         return self.encoder(x)
 
 
+class Looked(nn.Module):
+    """Items (batch, time) of INT64 to (batch, time, 3), by an embedding and a linear layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(20, 4)
+        self.linear = nn.Linear(4, 3)
+
+    def forward(self, items: Tensor) -> Tensor:
+        return self.linear(self.table(items))
+
+
+class Folding(nn.Module):
+    """Patches (batch, 4, 9) to images (batch, 1, 4, 4): Col2Im is an operator since opset 18."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.fold(x, 4, 2)
+
+
 class Recurrent(nn.Module):
     """Sequences (batch, time, 8) to (batch, time, 6)."""
 
