@@ -233,6 +233,23 @@ def test_the_secrets_index_is_used_and_its_password_is_seen_nowhere(
     assert PASSWORD not in "".join(published)
 
 
+@pytest.mark.parametrize("given", [f"{PASSWORD}/simple", f"{PASSWORD}/team/wheels/simple/"])
+def test_a_token_in_the_path_of_the_index_is_seen_nowhere(
+    private: PackageIndex, server: Server, capfd: pytest.CaptureFixture[str], given: str
+) -> None:
+    """pip leaves a password out of what it prints, and no part of a path."""
+    with_secret(PIP_INDEX_URL=f"https://{server.host}/{given}")
+    error = failure("surveyor\n")
+    printed = "".join([error.message, *capfd.readouterr()])
+    assert server.host in printed
+    assert PASSWORD not in printed
+
+
+def test_a_token_in_place_of_a_user_name_is_a_secret_too() -> None:
+    given = Index(f"https://{PASSWORD}:x@index.example/simple/a%2Flong%2Ftoken/whl")
+    assert given.secrets == ("x", PASSWORD, "/a%2Flong%2Ftoken", "/a/long/token")
+
+
 def test_a_wrong_password_is_refused_and_not_shown(
     private: PackageIndex, server: Server, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,15 +12,10 @@ from triton_converters.contract.stages import STAGES
 from triton_operator import names
 
 STEP = timedelta(seconds=2)
-QUOTA: list[Body] = [
-    {
-        "type": "ReplicaFailure",
-        "status": "True",
-        "reason": "FailedCreate",
-        "message": 'pods "x" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=1, used:'
-        " requests.nvidia.com/gpu=1, limited: requests.nvidia.com/gpu=1",
-    }
-]
+QUOTA = (
+    'pods "x" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=1, used:'
+    " requests.nvidia.com/gpu=1, limited: requests.nvidia.com/gpu=1"
+)
 
 
 class Controllers(Kubelet):
@@ -58,6 +53,9 @@ class Controllers(Kubelet):
         job["status"].setdefault("startTime", self._time())
         if self._is_late(job["spec"], job["metadata"]["creationTimestamp"]):
             self._give_up(job)
+            return 1
+        if not pods and self.admission:
+            self._note(job, "Job", "FailedCreate", self.admission)
             return 1
         if not pods or pods[-1]["status"].get("reason") in ("DeadlineExceeded", "Evicted"):
             # To the Job controller, a pod that ran past its deadline is a failed pod like any other. One that its
@@ -105,7 +103,9 @@ class Controllers(Kubelet):
         # The controller ends first what does not answer.
         for pod in sorted(pods, key=lambda pod: not self._is_ready(pod))[wanted:]:
             del self.objects["Pod", pod["metadata"]["name"]]
-        refused = self.gpu_quota and len(pods) < wanted and self._is_full(deployment["spec"]["template"]["spec"])
+        is_full = self.gpu_quota and self._is_full(deployment["spec"]["template"]["spec"])
+        refused = (self.admission or QUOTA * is_full) if len(pods) < wanted else ""
+        failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": refused}
         for _ in range(0 if refused else wanted - len(pods)):
             self._create_pod(deployment, {"phase": "Pending"})
         for pod in self._pods(deployment):
@@ -121,7 +121,7 @@ class Controllers(Kubelet):
             "replicas": len(self._pods(deployment)),
             "updatedReplicas": wanted,
             "readyReplicas": ready,
-            "conditions": (done if ready == wanted else _but_for(kept)) + QUOTA * refused,
+            "conditions": (done if ready == wanted else _but_for(kept)) + [failure] * bool(refused),
         }
         return int([each["status"] for each in (deployment, *self._pods(deployment))] != before)
 

@@ -54,7 +54,7 @@ class Kubelet(Objects):
             lacking = f"1 Insufficient {gpu_of(pod['spec'])}" if full else self.unschedulable
             words = f"0/1 nodes are available: {lacking}."
             if self.announces:
-                self._announce(pod)
+                self._note(pod, "Pod", "TriggeredScaleUp")
             refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words}
             pod["status"] = {"phase": "Pending", "conditions": [refused]}
         else:
@@ -64,11 +64,12 @@ class Kubelet(Objects):
             pod["spec"].setdefault("nodeName", "a-node")
             pod["status"] = {"phase": "Running", "podIP": address, "containerStatuses": [server]}
 
-    def _announce(self, pod: Body) -> None:
-        about = {"kind": "Pod", "uid": pod["metadata"]["uid"], "name": pod["metadata"]["name"]}
-        name = f"{about['name']}.scale-up"
+    def _note(self, about: Body, kind: str, reason: str, message: str = "") -> None:
+        """Someone in the cluster tells of an object by an Event, which counts from now on."""
+        involved = {"kind": kind, "uid": about["metadata"]["uid"], "name": about["metadata"]["name"]}
+        name = f"{involved['name']}.{reason.lower()}"
         event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name, "labels": {}}}
-        said = {"reason": "TriggeredScaleUp", "involvedObject": about, "lastTimestamp": self._time()}
+        said = {"reason": reason, "message": message, "involvedObject": involved, "lastTimestamp": self._time()}
         self.objects["Event", name] = event | said
 
     def _is_full(self, spec: Body) -> bool:

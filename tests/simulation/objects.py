@@ -59,6 +59,8 @@ class Objects:
     """Whether an autoscaler of nodes says that it makes one for a pod without a node."""
     gpu_quota: bool = False
     """Whether a quota, and not the scheduler, keeps servers from more GPUs than there are: they then get no pod."""
+    admission: str = ""
+    """What the API server says of every further pod; empty: it lets them in."""
     unschedulable: str = ""
     """Why the scheduler finds no node for another server, besides GPUs; empty: it finds one."""
     labels: Body = field(default_factory=dict)

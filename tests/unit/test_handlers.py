@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import kopf
 import pytest
+from kubernetes.config import incluster_config
 
 from triton_operator.kube.errors import ClusterError, NotFoundError, UnavailableError
 from triton_operator.runtime.controller import _log_end
@@ -46,6 +49,19 @@ def test_kopf_calls_nothing_that_would_write_to_an_object_or_watch_it() -> None:
     of_objects = (given._changing, given._spawning, given._indexing, given._webhooks, given._watching)
     assert [list(each.get_all_handlers()) for each in of_objects] == [[]] * 5
     assert handlers_of(controller).keys() == {"start", "stop", "login"}
+
+
+def test_kopf_asks_the_same_address_as_all_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without DNS, a replica that the one half reaches the API server of and the other not would be half alive."""
+    for name, file in (("SERVICE_TOKEN_FILENAME", "token"), ("SERVICE_CERT_FILENAME", "ca.crt")):
+        (tmp_path / file).write_text("given", encoding="utf-8")
+        monkeypatch.setattr(incluster_config, name, str(tmp_path / file))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    account = kopf.ConnectionInfo(server="https://kubernetes.default.svc", token="given")
+    monkeypatch.setattr(kopf, "login_with_service_account", lambda **_: account)
+    login = handlers_of(Told())["login"]
+    assert asyncio.run(login.fn()) == replace(account, server="https://[fd00::1]:443")
 
 
 @pytest.mark.parametrize("error", [NotFoundError("install the CRD first"), UnavailableError("no answer")])

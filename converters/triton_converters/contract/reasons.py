@@ -140,6 +140,9 @@ class Reason(StrEnum):
         "The spec, or the recorded revision that it names, asks for what this installation does not allow, such as an"
         " image or a claim; or the record of that revision is not one that the operator writes."
     )
+    POD_REFUSED = Kind.OUTSIDE(
+        "The cluster refuses the pod of a Job or a server until somebody changes something, such as a LimitRange."
+    )
     SOURCE_INVALID = Kind.FILES(
         "The source holds something that cannot be published, such as a link that leaves it or a special file.",
         Containers.RUN,

@@ -17,6 +17,8 @@ KEY, SECOND_KEY = "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"
 """Keys of the Secret: pip's own names for them. The first is also the environment variable with the installation's
 index."""
 PYPI = "https://pypi.org/simple"
+SHORTEST_TOKEN = 8
+"""Characters of the shortest user name, or folder of a URL, that is taken for a token: `simple` and `whl` are none."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Index:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Each password, or a token in place of a user name, as it stands in the URL and as it is meant."""
+        """Each password, and what may be a token, in place of a user name or in the path, as it stands and as meant."""
         return tuple(dict.fromkeys(secret for each in self._urls for secret in _secrets(each)))
 
     @property
@@ -97,8 +99,12 @@ def _is_https(url: str) -> bool:
 
 
 def _secrets(url: str) -> Iterator[str]:
-    user, _, password = urlsplit(url).netloc.rpartition("@")[0].partition(":")
-    yield from (each for each in (password or user, unquote(password or user)) if each)
+    parts = urlsplit(url)
+    user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+    # With its slash, a folder is no word of another sentence.
+    others = [user, *(f"/{each}" for each in parts.path.split("/"))]
+    tokens = [each for each in others if len(each.removeprefix("/")) >= SHORTEST_TOKEN]
+    yield from (each for secret in (password or user, *tokens) for each in (secret, unquote(secret)) if each)
 
 
 def _unusable(what: str) -> UnusableError:

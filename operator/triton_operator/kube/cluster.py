@@ -81,6 +81,11 @@ _APPLIED = {"fieldManager": FIELD_MANAGER, "force": "true", "fieldValidation": "
 _MERGED = {"fieldManager": FIELD_MANAGER}
 
 
+def server_address() -> str:
+    """Return the URL by which every connection asks the API server. Raises ConfigurationError if none is known."""
+    return str(configuration().host)
+
+
 class Cluster:
     """A connection to the API server for any number of threads. Every method may raise ClusterError.
 

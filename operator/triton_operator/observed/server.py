@@ -11,8 +11,7 @@ from triton_operator import names
 from triton_operator.observed.ending import revision_trouble, server_crash
 from triton_operator.observed.events import node_is_coming
 from triton_operator.observed.pod import PodView
-from triton_operator.observed.sentences import lacking_resources
-from triton_operator.observed.trouble import Trouble, pod_trouble
+from triton_operator.observed.trouble import Trouble, pod_trouble, refusal_trouble
 
 DAMAGES = (Reason.REPOSITORY_DAMAGED, Reason.RESULT_MISSING)
 """Reasons for which a revision is published anew if a server cannot start on it. No kind has them: a Job
@@ -127,9 +126,7 @@ def _troubles(
     """Yield what keeps the pods from serving, what says most first."""
     replica_failure = _condition(body, "ReplicaFailure")
     if replica_failure.get("status") == "True":
-        reason_text = replica_failure.get("message", "")
-        message = f"Deployment {body['metadata']['name']} gets no pod: {reason_text}"
-        yield Trouble(Reason.APPLY_REFUSED, message, lacking_resources(reason_text))
+        yield refusal_trouble(f"Deployment {body['metadata']['name']}", replica_failure.get("message", ""))
     for pod in pods:
         if trouble := revision_trouble(pod, revision) or server_crash(pod) or pod_trouble(pod, events):
             yield trouble

@@ -11,7 +11,7 @@ from typing import Any
 from triton_converters.contract.reasons import Reason
 from triton_operator.observed.events import events_about
 from triton_operator.observed.pod import Container, PodView
-from triton_operator.observed.sentences import hint, lacking_resources
+from triton_operator.observed.sentences import hint, kubelet_advice, lacking_resources, refused_pod
 
 BY_TAINT = "DeletionByTaintManager"
 """Reason of a pod's DisruptionTarget if its node was tainted, as it is when it does not answer."""
@@ -113,7 +113,8 @@ def start_trouble(pod: PodView, events: Iterable[Mapping[str, Any]]) -> Trouble 
         if waiting is not None and (reason := _WAITING.get(waiting.reason)):
             secret = _missing_secret(pod, events) if reason is Reason.IMAGE_PULL_FAILED else ""
             message = f"pod {pod.name}, container {container.name}: {waiting.message or waiting.reason}"
-            return Trouble(reason, f"{message}; {secret}{_ADVICE[reason]}", container=container.name)
+            advice = kubelet_advice(waiting.message, _ADVICE[reason])
+            return Trouble(reason, f"{message}; {secret}{advice}", container=container.name)
     return None
 
 
@@ -137,7 +138,9 @@ def kubelet_failure(pod: PodView, events: Iterable[Mapping[str, Any]]) -> Troubl
     """Return what the kubelet tried in vain before any container of the pod ran; None if no Event tells of it."""
     for event in events_about(pod.uid, pod.created_at, events):
         if reason := _FAILED.get(event.get("reason", "")):
-            return Trouble(reason, f"pod {pod.name}: {event.get('message', '')}; create or correct what is missing")
+            words = event.get("message", "")
+            advice = kubelet_advice(words, "create or correct what is missing")
+            return Trouble(reason, f"pod {pod.name}: {words}; {advice}")
     return None
 
 
@@ -146,6 +149,12 @@ def missing_pod_trouble(controller: Mapping[str, Any], events: Iterable[Mapping[
     metadata = controller["metadata"]
     for event in events_about(metadata.get("uid", ""), metadata.get("creationTimestamp", ""), events):
         if event.get("reason") == "FailedCreate":
-            message = f"{controller['kind']} {metadata['name']} gets no pod: {event.get('message', '')}"
-            return Trouble(Reason.APPLY_REFUSED, message)
+            return refusal_trouble(f"{controller['kind']} {metadata['name']}", event.get("message", ""))
     return None
+
+
+def refusal_trouble(owner: str, words: str) -> Trouble:
+    """Return the trouble of a Job or a Deployment whose pods are refused. ``words``: the API server's."""
+    reason, advice = refused_pod(words)
+    message = f"{owner} gets no pod: {words}"
+    return Trouble(reason, "; ".join(filter(None, (message, advice))), lacking_resources(words))

@@ -90,10 +90,18 @@ def outline_of(context: Context, progress: Progress) -> Outline:
         met=is_met(context),
         available=is_available,
         soaks=progress.soaks is not None,
-        stalled=progress.stalled,
+        stalled=progress.stalled or _gets_no_pod(context, decisive),
         paused=decisive.reason in PAUSED,
     )
     return Outline(stages, facts, decisive)
+
+
+def _gets_no_pod(context: Context, decisive: Statement) -> bool:
+    """Whether the object waits for pods that no time lets in, and no other Job of it goes on."""
+    pending = (each.pending for each in context.observed.jobs.values() if each.active)
+    return decisive.reason is Reason.POD_REFUSED and all(
+        each is not None and each.reason is Reason.POD_REFUSED for each in pending
+    )
 
 
 def conditions(

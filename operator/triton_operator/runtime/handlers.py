@@ -5,10 +5,12 @@ back, so `watches` has those of the TritonDeployments too.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import kopf
 
+from triton_operator.kube.cluster import server_address
 from triton_operator.kube.errors import ClusterError
 from triton_operator.runtime.controller import Controller
 from triton_operator.runtime.watches import backoffs
@@ -38,7 +40,11 @@ def registry(controller: Controller) -> kopf.OperatorRegistry:
     @kopf.on.login(registry=handlers)
     async def login(**arguments: Any) -> kopf.ConnectionInfo | None:
         # Without this handler kopf would read the kubernetes client's private configuration, whose layout changes.
-        return kopf.login_with_service_account(**arguments) or kopf.login_with_kubeconfig(**arguments)
+        account = kopf.login_with_service_account(**arguments)
+        if account is None:
+            return kopf.login_with_kubeconfig(**arguments)
+        # kopf would ask by a name, and so wait for the cluster's DNS, while all else goes on by the address.
+        return replace(account, server=server_address())
 
     return handlers
 
