@@ -70,6 +70,10 @@ def _work(cluster: Cluster) -> None:
             pod["status"]["startTime"] = job["metadata"]["creationTimestamp"]
 
 
+def _nothing_is_to_serve(cluster: Cluster) -> None:
+    cluster.spec["serving"] = {"mode": "None"}
+
+
 def _two_servers_after_a_soak(cluster: Cluster) -> None:
     cluster.objects["Deployment", "digits-0"] = cluster.of_kind("Deployment")[0]
     say(cluster, "Soaked", "True", "SoakPassed")
@@ -86,11 +90,13 @@ LIES: Mapping[Truth, Callable[[Cluster], None]] = {
     truths.available_answers: _no_pod_is_ready,
     truths.endpoint_is_there: has_no("Service"),
     truths.extras_are_asked_for: says("Soaked", "True"),
+    truths.published_names_what_serves: says("Published", "True"),
     truths.serving_is_one_revision: serves(revision="0" * 16),
     truths.what_answers_is_available: says("Available", "False"),
     truths.service_is_told: _forget_endpoint,
     truths.revision_is_what_serves: serves(revision="0" * 16),
     truths.selector_selects_what_serves: serves(selector="triton-operator.dev/deployment=digits"),
+    truths.nothing_serves_unasked: _nothing_is_to_serve,
     truths.replicas_are_counted: serves(replicas=7),
     truths.nothing_runs_while_stalled: _stalled_in_its_work,
     truths.running_runs: says("Verified", "Unknown", "Running"),

@@ -17,7 +17,7 @@ from triton_operator.api.status import ON_TRIAL, CandidateStatus, Condition, Tri
 STAGES = ("SourceResolved", "Converted", "Verified", "Selected", "Available", "PerformanceMeasured")
 """Conditions in the order in which they become true."""
 UNSERVED = (*STAGES[:4], "Published")
-"""Those of an object with `serving.mode: None`; the last one only if it has `publish`."""
+"""The stages of an object with `serving.mode: None`; the last one only if it has `publish`."""
 SOAK = "Soaked"
 """A condition that comes after them, if the spec asks for it and another revision was active before."""
 GOES_ON = of_kinds(Kind.GOES_ON)
