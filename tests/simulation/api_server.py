@@ -93,10 +93,10 @@ class ApiServer:
         """Whether a node has the GPU product."""
         return self.cluster.gpu_product_exists
 
-    def other_nodes(self, labels: Mapping[str, str], besides: Collection[str]) -> Sequence[Sequence[Body]] | None:
-        """The taints of the nodes that measure, besides those named."""
+    def other_nodes(self, labels: Mapping[str, str], besides: Collection[str]) -> Sequence[Body] | None:
+        """The nodes that measure, besides those named: all have room for any pod."""
         nodes = self.cluster.measuring_nodes
-        return None if nodes is None else [[] for each in nodes if each not in besides]
+        return None if nodes is None else [{"spec": {}} for each in nodes if each not in besides]
 
     def node_labels(self, name: str) -> Mapping[str, str]:
         """The labels of a node."""

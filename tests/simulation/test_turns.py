@@ -62,12 +62,10 @@ def test_who_waits_is_told_its_place_and_what_for() -> None:
         clusters = [each.cluster for each in installation.members]
         return [each.condition("Verified")["message"] for each in clusters if each.has("Queued", "Verified")]
 
-    first, second = "place 1 of 2: vision/object-", "place 2 of 2: others of the installation have their turn before it"
-
     def is_told() -> bool:
-        messages = waiting()
-        return any(first in each and "on node node-0 is measured" in each for each in messages) and any(
-            second in each for each in messages
+        return all(
+            any(place in each and "on node node-0 is measured" in each for each in waiting())
+            for place in ("place 1 of 2: vision/object-", "place 2 of 2: vision/object-")
         )
 
     for _ in installation.steps(is_told):

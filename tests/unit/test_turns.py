@@ -9,7 +9,7 @@ from tests.simulation.deployments import candidate
 from tests.states.deployment import a_deployment
 from triton_operator import names
 from triton_operator.kube.kinds import JOB, POD
-from triton_operator.observed.turn import Measurement, Turn, is_tolerated
+from triton_operator.observed.turn import Measurement, Turn, may_take
 from triton_operator.resources.job import keeps_off
 from triton_operator.runtime.known_jobs import KnownJobs
 from triton_operator.runtime.store_facts import facts_of
@@ -88,6 +88,17 @@ def test_namespaces_take_turns() -> None:
     assert ask(turns, C, at=6) == Turn()
     turns.passed(C, tuple)
     assert ask(turns, B, at=7) == Turn()
+
+
+def test_what_only_another_node_takes_passes_those_that_wait_for_theirs() -> None:
+    turns, on_gpus = Turns(), Wish("profile", frozenset(), is_urgent=False, pod="gpu")
+    assert "place 1 of 1: text/d on node node-0" in ask(turns, A, BESIDE, wish=on_gpus).waits_for
+    alike = ask(turns, B, BESIDE, wish=on_gpus, others=True)
+    assert "place 2 of 2: text/d on node node-0" in alike.waits_for, "what A found is true for B, and nothing is asked"
+    assert ask(turns, C, BESIDE, others=True) == Turn(taken=frozenset({"node-0"}))
+    turns.passed(C, tuple)
+    elsewhere = Measurement(BESIDE.owner, frozenset({"node-1"}))
+    assert "others" in ask(turns, C, elsewhere, at=1, others=True).waits_for, "A's node is free"
 
 
 def test_what_servers_made_room_for_comes_first() -> None:
@@ -204,7 +215,25 @@ def test_a_measurement_through_the_service_loads_the_nodes_of_the_servers() -> N
     ],
 )
 def test_which_taints_keep_a_pod_away(taint: dict[str, str], toleration: dict[str, str], tolerated: bool) -> None:
-    assert is_tolerated([taint], [toleration] if toleration else []) is tolerated
+    assert may_take({"spec": {"taints": [taint]}}, {"tolerations": [toleration] if toleration else []}) is tolerated
+
+
+@pytest.mark.parametrize(
+    ("resources", "fits"),
+    [
+        ({}, True),
+        ({"requests": {"cpu": "500m", "memory": "8Gi"}, "limits": {"memory": "64Gi"}}, True),
+        ({"requests": {"cpu": "2500m"}}, False),
+        ({"limits": {"memory": "9Gi"}}, False),
+        ({"limits": {"nvidia.com/gpu": 1}}, False),
+    ],
+)
+@pytest.mark.parametrize("containers", ["initContainers", "containers"])
+def test_a_node_that_lacks_what_a_container_requests_takes_no_pod(
+    containers: str, resources: dict[str, Any], fits: bool
+) -> None:
+    node = {"spec": {}, "status": {"allocatable": {"cpu": "2", "memory": "8Gi"}}}
+    assert may_take(node, {containers: [{"resources": resources}]}) is fits
 
 
 def test_a_job_keeps_off_taken_nodes_beside_what_the_spec_asks_for_and_has_the_same_name() -> None:

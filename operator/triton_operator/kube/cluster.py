@@ -183,16 +183,15 @@ class Cluster:
         except ForbiddenError:
             return None
 
-    def other_nodes(self, labels: Mapping[str, str], besides: Collection[str]) -> list[list[dict[str, Any]]] | None:
-        """The taints of some nodes with these labels, besides those named; None if the operator may not read nodes."""
+    def other_nodes(self, labels: Mapping[str, str], besides: Collection[str]) -> list[dict[str, Any]] | None:
+        """Some nodes with these labels, besides those named; None if the operator may not read nodes."""
         selector = ",".join(f"{label}={value}" for label, value in sorted(labels.items()))
         fields = ",".join(f"metadata.name!={each}" for each in sorted(besides))
         try:
             query = {"labelSelector": selector, "fieldSelector": fields, "limit": str(NODES)}
-            found = self._call(NODE, "list", _path(NODE, None), query)["items"]
+            return list(self._call(NODE, "list", _path(NODE, None), query)["items"])
         except ForbiddenError:
             return None
-        return [each["spec"].get("taints", []) for each in found]
 
     def node_labels(self, name: str) -> Mapping[str, str]:
         """The labels of a node; none if it is gone, or if the operator may not read nodes."""

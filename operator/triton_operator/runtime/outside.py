@@ -19,8 +19,8 @@ class ApiServer(Protocol):
     def has_node(self, label: str, value: str) -> bool | None:
         """Whether a node has the label with the value; None if the operator may not read nodes."""
 
-    def other_nodes(self, labels: Mapping[str, str], besides: Collection[str]) -> Sequence[Sequence[Body]] | None:
-        """The taints of nodes with these labels, besides those named; None if the operator may not read nodes."""
+    def other_nodes(self, labels: Mapping[str, str], besides: Collection[str]) -> Sequence[Body] | None:
+        """Nodes with these labels, besides those named; None if the operator may not read nodes."""
 
     def node_labels(self, name: str) -> Mapping[str, str]:
         """The labels of a node; none if it is gone, or if the operator may not read nodes."""

@@ -39,7 +39,7 @@ from triton_operator.names import GPU_PRODUCT_LABEL, Body
 from triton_operator.observed.gpu import NodeGpu, Nodes, gpu_of
 from triton_operator.observed.routes import hosts
 from triton_operator.observed.snapshot import Observed, measured_nodes, observe, recorded_servers
-from triton_operator.observed.turn import FREE, Turn, held_up, is_tolerated
+from triton_operator.observed.turn import FREE, Turn, held_up, may_take
 from triton_operator.planning import setbacks
 from triton_operator.planning.keeping import keep
 from triton_operator.planning.plan import Event, Plan, plan
@@ -162,7 +162,7 @@ class Reconciler:
 
             def has_other_node(besides: frozenset[str]) -> bool | None:
                 nodes = self._cluster.other_nodes(pod.get("nodeSelector", {}), besides)
-                return None if nodes is None else any(is_tolerated(each, pod.get("tolerations", ())) for each in nodes)
+                return None if nodes is None else any(may_take(each, pod) for each in nodes)
 
             return self._turns.ask(key, wish, now, most, self._store.measuring, has_other_node)
         held = next((each for each in observed.jobs.values() if held_up(each)), None)

@@ -5,6 +5,7 @@ replica that takes over, or a process that starts, needs nothing but its first p
 """
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from triton_operator import names
 from triton_operator.names import Body
 from triton_operator.observed.snapshot import Observed
-from triton_operator.observed.turn import Measurement, Turn
+from triton_operator.observed.turn import Measurement, Turn, requested
 from triton_operator.resources.job import REQUIRED
 
 AGAIN_SECONDS = 5.0
@@ -40,6 +41,12 @@ class Wish:
     """The nodes of the servers that it measures; empty: it brings its own."""
     is_urgent: bool
     """Whether servers have made room for what it measures, and answer less, or nothing, until it has ended."""
+    pod: str = ""
+    """A digest of all that says which nodes may have its pod."""
+
+    def is_like(self, other: "Wish") -> bool:
+        """Whether the same nodes keep both waiting."""
+        return (self.nodes, self.pod) == (other.nodes, other.pod)
 
 
 def wish_for(job: Body, observed: Observed) -> Wish:
@@ -48,12 +55,14 @@ def wish_for(job: Body, observed: Observed) -> Wish:
     It needs its servers' nodes to itself if it measures these, or if its claim is attached to the node of the object's
     pods.
     """
-    affinity = job["spec"]["template"]["spec"].get("affinity", {}).get("podAffinity", {})
+    pod = job["spec"]["template"]["spec"]
+    affinity = pod.get("affinity", {}).get("podAffinity", {})
     stage = job["metadata"]["labels"][names.STAGE_LABEL]
     is_bound = stage == "measure" or REQUIRED in affinity
     servers = observed.servers.values()
     nodes = frozenset[str]().union(*(each.nodes for each in servers)) if is_bound else frozenset[str]()
-    return Wish(stage, nodes, any(each.makes_way_for for each in servers))
+    where = names.digest([pod.get("nodeSelector"), pod.get("tolerations"), list(requested(pod))], 16)
+    return Wish(stage, nodes, any(each.makes_way_for for each in servers), where)
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,10 @@ class _Waiting:
     since: datetime
     until: datetime
     """When it has left the queue, unless it asks again."""
+    obstacle: str = ""
+    """What it waits for; empty: for those before it in the queue."""
+    kept_by: frozenset[str] | None = None
+    """The nodes that measured when no other one was known to take it; None: it waits for something else."""
 
 
 @dataclass
@@ -108,13 +121,19 @@ class Turns:
             running = [each for each in measuring() if each.owner != key]
             owners = {each.owner for each in running}
             running += [Measurement(each, frozenset(), False) for each in self._granted - owners - {key}]
-            obstacle, taken = _obstacle(running, wish, most, has_other_node) if place == 1 else ("", frozenset())
-            if place == 1 and not obstacle:
+            taken = _taken(running, most)
+            before = [self._queue[each] for each in order[: place - 1]]
+            is_next = all(each.kept_by is not None and each.kept_by <= taken for each in before)
+            like = next((each.obstacle for each in before if each.wish.is_like(wish)), "")
+            obstacle = like or _obstacle(running, wish, most, taken, has_other_node) if is_next else ""
+            if is_next and not obstacle:
                 self._granted.add(key)
                 self._begin(key, now)
                 return Turn(taken=taken)
             pause = min(AGAIN_SECONDS * place, LONGEST_PAUSE_SECONDS)
-            self._queue[key] = _Waiting(wish, since, now + timedelta(seconds=pause + GRACE_SECONDS))
+            until = now + timedelta(seconds=pause + GRACE_SECONDS)
+            is_placed = all(each.is_placed for each in running)
+            self._queue[key] = _Waiting(wish, since, until, obstacle, taken if is_next and is_placed else None)
             obstacle = obstacle or "others of the installation have their turn before it"
             words = f"waits for its turn to be measured, place {place} of {len(order)}: {obstacle}"
             return Turn(words, pause)
@@ -168,28 +187,30 @@ class Turns:
         return not waiting.wish.is_urgent, last, waiting.wish.stage != "measure", waiting.since, key
 
 
+def _taken(running: Collection[Measurement], most: int) -> frozenset[str]:
+    """Return the nodes on which as many Jobs measure as may."""
+    counts = Counter(node for each in running for node in each.nodes)
+    return frozenset(node for node, count in counts.items() if count >= most)
+
+
 def _obstacle(
     running: Collection[Measurement],
     wish: Wish,
     most: int,
+    taken: frozenset[str],
     has_other_node: Callable[[frozenset[str]], bool | None],
-) -> tuple[str, frozenset[str]]:
-    """Return what the first in the queue waits for, empty if for nothing, and the nodes that its Job keeps off."""
+) -> str:
+    """Return what an object waits for if none before it in the queue is to start; empty: nothing."""
     if len(running) < most:
-        return "", frozenset()
-    counts: dict[str, int] = {}
-    for each in running:
-        for node in each.nodes:
-            counts[node] = counts.get(node, 0) + 1
-    taken = frozenset(node for node, count in counts.items() if count >= most)
+        return ""
     unplaced = [each for each in running if not each.is_placed]
     on_servers = [each for each in running if each.nodes & taken & wish.nodes]
     if unplaced:
-        return f"{unplaced[0]} is about to be measured", taken
+        return f"{unplaced[0]} is about to be measured"
     if on_servers:
-        return f"{on_servers[0]} is measured", taken
+        return f"{on_servers[0]} is measured"
     has_other = has_other_node(taken)
     if has_other is None or not (has_other or wish.nodes):
         others = f" and {len(running) - 1} more" if len(running) > 1 else ""
-        return f"{min(map(str, running))}{others} is measured, and no other node is known to take it", taken
-    return "", taken
+        return f"{min(map(str, running))}{others} is measured, and no other node is known to take it"
+    return ""
