@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,6 +77,13 @@ def _refused_by_claim(error: OSError) -> bool:
 
 
 def _not_writable(error: OSError) -> str:
+    with suppress(OSError):
+        owner = layout.ROOT.stat().st_uid
+        if owner not in (0, os.getuid()):
+            return (
+                f"uid {os.getuid()} cannot write to the claim, where {layout.ROOT} belongs to uid {owner}: {error}; let"
+                " all objects that share the claim have the same spec.pod.runAsUser, or give this one its own claim"
+            )
     return (
         f"uid {os.getuid()} cannot write to the claim: {error}; use a claim whose volume is not read-only and whose"
         " directory that user may write to"

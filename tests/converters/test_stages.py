@@ -144,6 +144,18 @@ def test_another_full_file_system_is_not_called_the_claim(run: Run, mount: Path,
     assert f"no space is left on {tmp_path} (" in outcome.message
 
 
+def test_a_claim_that_another_user_has_begun_names_both_users(
+    run: Run, mount: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout.ROOT.mkdir(parents=True, exist_ok=True)
+    os.chown(layout.ROOT, 1000, 1000)
+    monkeypatch.setattr(os, "getuid", lambda: 2000)
+    _, outcome = run(raising(PermissionError(errno.EACCES, "Permission denied", str(mount / "references"))))
+    assert outcome.reason is Reason.CLAIM_UNUSABLE
+    assert outcome.message.startswith(f"uid 2000 cannot write to the claim, where {layout.ROOT} belongs to uid 1000: ")
+    assert outcome.message.endswith("the same spec.pod.runAsUser, or give this one its own claim")
+
+
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
 def test_a_claim_that_cannot_be_written_to_is_named(run: Run, mount: Path, tmp_path: Path, number: int) -> None:
     refused = OSError(number, os.strerror(number), str(mount / "references/.tmp-x"))

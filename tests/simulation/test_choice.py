@@ -114,6 +114,22 @@ def test_what_serves_goes_on_while_its_successor_is_not_approved(awaiting: Clust
     assert awaiting.condition("Ready")["status"] == "True"
 
 
+def test_what_served_and_was_lost_with_its_records_is_no_object_that_never_served(awaiting: Cluster) -> None:
+    edit_selection(awaiting, approvedRevision=awaiting.candidate("onnx-fp32")["revision"])
+    awaiting.settle()
+    lost = awaiting.serving() or ""
+    edit_selection(awaiting, approvedRevision=None)
+    awaiting.edit(another_source())
+    awaiting.settle()
+    awaiting.delete("ConfigMap", "digits-results")
+    awaiting.delete("Deployment", lost)
+    awaiting.settle()
+    assert reasons(awaiting, "Ready") == [("False", "AwaitingApproval")]
+    available = awaiting.condition("Available")
+    assert available["status"] == "False"
+    assert available["message"].startswith(f"Deployment {lost}, to which Service digits points, is gone")
+
+
 def test_an_approval_searches_nothing_again() -> None:
     cluster = a_deployment().asking(selection={"approval": "Manual", "search": {"mode": "Quick"}}).settled().cluster()
     story = len(cluster.story)

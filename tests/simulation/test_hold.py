@@ -351,3 +351,20 @@ def test_the_choice_that_a_message_offers_leaves_ready_what_was_ready(routed: Cl
     routed.edit(rollout={"onInconclusive": "Undo"})
     routed.settle()
     assert [routed.condition(each)["status"] for each in ("Ready", "UpToDate", "Stalled")] == ["True", "False", "False"]
+
+
+def test_a_clock_that_was_ahead_for_a_moment_delays_no_verdict(cluster: Cluster) -> None:
+    clients(cluster).rate = 0.0
+    old, _ = promoted(cluster)
+    cluster.run(WINDOW)
+    ahead = timedelta(hours=1)
+    cluster.now += ahead
+    cluster.run(WINDOW)
+    cluster.now -= ahead
+    # Pauses between passes are those of another clock, which nobody sets.
+    assert cluster.due is not None
+    cluster.due -= ahead
+    assert soaked(cluster)[0] == "Unknown"
+    clients(cluster).rate, clients(cluster).failing = 10.0, 0.5
+    cluster.run(2 * WINDOW)
+    assert (cluster.serving(), soaked(cluster)) == (old, ("False", "SoakFailed"))

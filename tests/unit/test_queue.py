@@ -255,3 +255,18 @@ def test_a_wake_during_the_pass_leads_to_one_more_pass() -> None:
 
     run(story())
     assert passes == 2
+
+
+def test_a_far_timer_keeps_nothing_of_the_passes_before_it_is_due() -> None:
+    schedule: Schedule[str] = Schedule()
+    for key in ("other", "key"):
+        schedule.wake(key, 0.0)
+        schedule.take(0.0)
+    schedule.succeeded("other", 0.0, again_after=9000.0)
+    for second in range(1000):
+        schedule.succeeded("key", second, again_after=7 * 86400.0)
+        schedule.wake("key", second)
+        assert schedule.take(second) == "key"
+    assert len(schedule._heap) < 10
+    schedule.succeeded("key", 1000.0, again_after=5.0)
+    assert [schedule.next_time(), schedule.take(1005.0), schedule.next_time()] == [1005.0, "key", 9000.0]

@@ -62,3 +62,8 @@ def test_the_pause_is_as_long_as_it_has_failed_within_bounds(reason: Reason, las
     failed = with_times(a_failure(reason), with_times(a_failure(reason), None, START), later(lasted))
     assert seconds_until_due(failed, later(lasted)) == pause
     assert seconds_until_due(failed, later(lasted + pause)) == 0
+
+
+def test_a_failure_that_a_clock_ahead_has_dated_is_tried_again_now() -> None:
+    failed = with_times(a_failure(), None, later(3600))
+    assert seconds_until_due(failed, START) == 0

@@ -287,6 +287,7 @@ class Reason(StrEnum):
     )
     CLAIM_LOST = Kind.OUTSIDE("The PersistentVolumeClaim lost its volume.")
     CLAIM_TERMINATING = Kind.NOTICE("The PersistentVolumeClaim is being deleted, and goes with its last pod.")
+    RECORDS_UNREADABLE = Kind.NOTICE("Somebody changed the records of the object, or a newer operator wrote them.")
     CLAIM_UNUSABLE = Kind.RETRY(
         "The claim is mounted read-only or for one pod at a time, or its directory belongs to another user.",
         Containers.OURS,

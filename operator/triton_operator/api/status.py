@@ -31,6 +31,7 @@ ConditionType = Literal[
     "PerformanceMeasured",
     "ClaimShared",
     "ClaimTerminating",
+    "RecordsUnreadable",
     "Local",
     "Rehearsed",
     "NewCandidatesAvailable",
@@ -40,7 +41,7 @@ ConditionType = Literal[
     "Soaked",
     "Published",
 ]
-RISKS: tuple[ConditionType, ...] = ("ClaimShared", "ClaimTerminating")
+RISKS: tuple[ConditionType, ...] = ("ClaimShared", "ClaimTerminating", "RecordsUnreadable")
 """Conditions that are there only while they are True: they warn, and Ready does not depend on them."""
 NOTICES: tuple[ConditionType, ...] = (*RISKS, "Local", "Rehearsed", "NewCandidatesAvailable", "NewImagesAvailable")
 """All conditions that are there only while they are True. Those that are no risks only inform."""

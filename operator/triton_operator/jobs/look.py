@@ -72,6 +72,9 @@ def due_at(context: Context, known: Following) -> datetime | None:
     if not known.looked_at or any(now not in ("", then) for now, then in asked):
         return context.now
     looked_at = datetime.fromisoformat(known.looked_at)
+    if looked_at > context.now:
+        # A clock that was ahead wrote it.
+        return context.now
     if known.failed is not None and known.taken is None:
         failed_for = (looked_at - datetime.fromisoformat(known.failed.since)).total_seconds()
         pauses = TRANSIENT.get(known.failed.reason, OF_ANSWERS)

@@ -71,4 +71,6 @@ def seconds_until_due(failure: Failure, now: datetime) -> float:
     failed_at = datetime.fromisoformat(failure.at)
     pauses = TRANSIENT[failure.reason]
     pause = min(max(failed_seconds(failure, failed_at), pauses.shortest), pauses.longest)
-    return pause - (now - failed_at).total_seconds()
+    left = pause - (now - failed_at).total_seconds()
+    # A clock that was ahead wrote it.
+    return left if left <= pause else 0.0

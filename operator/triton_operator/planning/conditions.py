@@ -19,8 +19,8 @@ from triton_operator.api.status import (
 from triton_operator.candidates.defaults import default_candidates, spare_candidates
 from triton_operator.context import Context
 from triton_operator.effects import Statement, conditions_of
-from triton_operator.jobs.clean import MOST_NEIGHBOURS
 from triton_operator.planning.pins import differing_fields
+from triton_operator.planning.risks import risk_notices
 from triton_operator.planning.summary import (
     NEWEST,
     SUMMARY,
@@ -43,8 +43,6 @@ UNDECIDED = of_kinds(Kind.GOES_ON, Kind.WAITS, Kind.TRIAL, Kind.PAUSED)
 
 CLEAR = Statement("Stalled", False, Reason.NO_STALL, "nothing is in the way")
 """The condition of an object that nothing stops."""
-NAMED_NEIGHBOURS = 3
-"""How many other objects on the claim a message names: enough to find them, and it stays one line."""
 STAGES: tuple[ConditionType, ...] = tuple(
     each for each in get_args(ConditionType) if each not in (*SUMMARY, *NOTICES, *ASKED_FOR)
 )
@@ -134,7 +132,7 @@ def _unreached_stage(context: Context, kind: ConditionType, message: str) -> Sta
 
 def _notices(context: Context, progress: Progress, new_images: Images | None) -> Iterator[Statement]:
     """The conditions that are only in the status while they hold."""
-    yield from _risk_notices(context)
+    yield from risk_notices(context)
     if context.settings.machine:
         on_gpu = context.spec.gpu_count > 0
         backends = "PyTorch backend is a stand-in" if on_gpu else "ONNX and PyTorch backends are stand-ins"
@@ -148,36 +146,6 @@ def _notices(context: Context, progress: Progress, new_images: Images | None) ->
     yield from _rehearsal_notice(progress)
     yield from _new_candidates_notice(context)
     yield from _new_images_notice(context, new_images)
-
-
-def _risk_notices(context: Context) -> Iterator[Statement]:
-    """The risks that the user should know of and may accept: a claim that is deleted, or that others use."""
-    yield from terminating_notice(context)
-    neighbours = context.observed.neighbours
-    if neighbours:
-        # No number: it would change the statuses of all whenever one comes or goes.
-        more = " and others" if len(neighbours) > NAMED_NEIGHBOURS else ""
-        users = ", ".join(neighbours[:NAMED_NEIGHBOURS]) + more
-        message = (
-            f"claim {context.claim_name} is also used by {users}, so these TritonDeployments have to trust each other:"
-            " one can fill the claim of all; if they should not, let each have its own claim"
-        )
-        if len(neighbours) > MOST_NEIGHBOURS:
-            message += f"; nothing is cleaned from it, because more than {MOST_NEIGHBOURS} others use it"
-        yield Statement("ClaimShared", True, Reason.SHARED_CLAIM, message)
-
-
-def terminating_notice(context: Context) -> Iterator[Statement]:
-    """The notice that the claim is being deleted, if it is."""
-    if context.observed.claim_terminates:
-        claim = context.claim_name
-        message = (
-            f"PersistentVolumeClaim {claim} is being deleted: it goes with the last pod that has it, and all files and"
-            " results with it. To save them, take a VolumeSnapshot now, or set the reclaim policy of its"
-            " PersistentVolume to Retain. The operator deletes its own ended Jobs, whose pods hold the claim, starts no"
-            " other, and makes everything again on a new claim"
-        )
-        yield Statement("ClaimTerminating", True, Reason.CLAIM_TERMINATING, message)
 
 
 def _rehearsal_notice(progress: Progress) -> Iterator[Statement]:

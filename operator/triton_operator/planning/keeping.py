@@ -22,9 +22,9 @@ from triton_operator.effects import Effects, Statement
 from triton_operator.observed.entries import Entries
 from triton_operator.observed.snapshot import Observed
 from triton_operator.planning import setbacks
-from triton_operator.planning.conditions import terminating_notice
 from triton_operator.planning.plan import Deletion, Plan, jobs_that_hold
 from triton_operator.planning.retention import retained
+from triton_operator.planning.risks import terminating_notice
 from triton_operator.resources.deployment import scaled
 from triton_operator.resources.network_policy import server_policies
 from triton_operator.resources.results import results_config_map

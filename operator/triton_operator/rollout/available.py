@@ -115,6 +115,9 @@ def _one_node_words(context: Context) -> str:
 def active_availability(context: Context) -> Statement:
     """Return the condition of the active revision while another revision is made ready."""
     view = context.observed.servers.get(context.active_server or "")
+    if view is None and context.active_server is not None:
+        message = f"Deployment {context.active_server}, to which Service {context.name} points, is gone"
+        return _rolling_out_condition(f"{message}: no server answers until it, or another revision, is made again")
     if view is None:
         return no_revision_condition("Available")
     if context.spec.serving.replicas == 0:

@@ -174,8 +174,9 @@ def _observe_running(
 ) -> ObservedTrial:
     """Return what is observed of a trial that goes on. ``early_end``: the verdict if it ends early; else None."""
     active, idle = (other, tried) if record.by_route else (tried, other)
-    first = first_reading(context, tried, other, record) if tried is not None and other is not None else Run(Effects())
-    renewed = trial_times.with_outage(context, record, answers=active is not None and active.answers)
+    renewed = trial_times.with_present_clock(context, record)
+    first = first_reading(context, tried, other, renewed) if tried is not None and other is not None else Run(Effects())
+    renewed = trial_times.with_outage(context, renewed, answers=active is not None and active.answers)
     renewed = trial_times.with_first_reading(context, renewed, first.finished_at)
     effects, patience, verdict = first.effects, inf, None
     is_outage = idle is not None and idle.answers and trial_times.is_down_for_long(context, renewed)

@@ -51,6 +51,17 @@ def begun_anew(context: Context, record: Promotion) -> Promotion:
     return replace(record, since=now, again_at=_later(context, now))
 
 
+def with_present_clock(context: Context, record: Promotion) -> Promotion:
+    """Return the record with times from now on if its end is further ahead than a soak or a step takes.
+
+    The clock was ahead when they were written, or the spec asked for more.
+    """
+    now = context.now.isoformat()
+    if due_time(context, record) <= datetime.fromisoformat(_later(context, now)):
+        return record
+    return replace(record, since=min(record.since, now, key=datetime.fromisoformat), again_at=_later(context, now))
+
+
 def with_first_reading(context: Context, record: Promotion, first_read_at: str) -> Promotion:
     """Return the record with another end if the counters at the beginning were read only after the end.
 
@@ -79,7 +90,8 @@ def with_outage(context: Context, record: Promotion, *, answers: bool) -> Promot
     unseen = (
         _seconds_since(context, record.down_seen) if record.down_since and record.down_seen else LONGEST_GAP_SECONDS + 1
     )
-    if unseen > LONGEST_GAP_SECONDS:
+    # A clock that was ahead wrote a time that is yet to come.
+    if not 0 <= unseen <= LONGEST_GAP_SECONDS:
         return replace(record, down_since=now, down_seen=now)
     return replace(record, down_seen=now) if unseen >= LOOK_SECONDS else record
 

@@ -121,6 +121,14 @@ class Schedule(Generic[K]):
             self._timers[key] = due
             self._sequence += 1
             heapq.heappush(self._heap, (due, self._sequence, key))
+            if len(self._heap) > 2 * len(self._timers):
+                self._forget_old_timers()
+
+    def _forget_old_timers(self) -> None:
+        """Drop what keys no longer wait for: a far timer would keep all that were woken before it in memory."""
+        kept = {key: (due, number, key) for due, number, key in self._heap if self._timers.get(key) == due}
+        self._heap = list(kept.values())
+        heapq.heapify(self._heap)
 
 
 class WorkQueue(Generic[K]):

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from triton_converters.contract.reasons import Reason
-from triton_converters.contract.records import record_name
+from triton_converters.contract.records import HISTORY, record_name
+from triton_operator import names
 from triton_operator.api.status import ConditionType
 from triton_operator.context import Context
 from triton_operator.effects import Effects, Statement
@@ -149,6 +150,8 @@ def _unknown_message(context: Context, name: str) -> str:
     if record_name("convert", key) in history.records:
         fault = "has no record of its server: it never served"
     kept_names = ", ".join(f"{each} ({revision.candidate})" for each, revision in history.revisions.items())
+    if HISTORY in context.observed.unreadable:
+        kept_names = f"entry {HISTORY} of ConfigMap {names.results(context.name)}, which has them, cannot be read"
     return (
         f"spec.rollout.revision {name} {fault}; name one of these: {kept_names or 'none is recorded yet'}; or remove"
         " the field; the active revision keeps serving"
