@@ -9,8 +9,9 @@ from tests.simulation.deployments import candidate
 from tests.states.deployment import a_deployment
 from triton_operator import names
 from triton_operator.kube.kinds import JOB, POD
-from triton_operator.observed.turn import Measurement, Turn, may_take
+from triton_operator.observed.turn import Measurement, Turn
 from triton_operator.resources.job import keeps_off
+from triton_operator.resources.room import may_take
 from triton_operator.runtime.known_jobs import KnownJobs
 from triton_operator.runtime.store_facts import facts_of
 from triton_operator.runtime.turns import GRACE_SECONDS, HELD_UP_SECONDS, LONGEST_PAUSE_SECONDS, Turns, Wish

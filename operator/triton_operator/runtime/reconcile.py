@@ -39,12 +39,13 @@ from triton_operator.names import GPU_PRODUCT_LABEL, Body
 from triton_operator.observed.gpu import NodeGpu, Nodes, gpu_of
 from triton_operator.observed.routes import hosts
 from triton_operator.observed.snapshot import Observed, measured_nodes, observe, recorded_servers
-from triton_operator.observed.turn import FREE, Turn, held_up, may_take
+from triton_operator.observed.turn import FREE, Turn, held_up
 from triton_operator.planning import setbacks
 from triton_operator.planning.keeping import keep
 from triton_operator.planning.plan import Event, Plan, plan
 from triton_operator.planning.setbacks import Report, Setback
 from triton_operator.resources.job import keeps_off
+from triton_operator.resources.room import may_take
 from triton_operator.runtime import log_fields
 from triton_operator.runtime.carrying_out import CarryingOut
 from triton_operator.runtime.metrics import Metrics

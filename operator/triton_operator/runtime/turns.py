@@ -13,8 +13,9 @@ from datetime import UTC, datetime, timedelta
 from triton_operator import names
 from triton_operator.names import Body
 from triton_operator.observed.snapshot import Observed
-from triton_operator.observed.turn import Measurement, Turn, requested
+from triton_operator.observed.turn import Measurement, Turn
 from triton_operator.resources.job import REQUIRED
+from triton_operator.resources.room import requested
 
 AGAIN_SECONDS = 5.0
 """The pause, in seconds, before the first in the queue asks again; the others wait so much longer for each place. It is
