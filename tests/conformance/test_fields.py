@@ -11,6 +11,7 @@ OPEN = ("limits", "matchLabels", "nodeSelector")
 FOLLOWED = {
     *("activeDeadlineSeconds", "terminationGracePeriodSeconds", "securityContext.runAsUser"),
     *("volumes[].name", "volumes[].configMap.name", "volumes[].emptyDir.medium"),
+    "volumes[].secret.secretName",
     *("volumes[].persistentVolumeClaim.claimName", "volumes[].persistentVolumeClaim.readOnly"),
     *(
         f"container.{each}"
@@ -54,6 +55,7 @@ WITHOUT_EFFECT = {
         "all runs on one machine",
     ),
     "securityContext.fsGroup": "all files are the user's",
+    "volumes[].secret.defaultMode": "all files are the user's",
     "securityContext.fsGroupChangePolicy": "all files are the user's",
     "volumes[].emptyDir.sizeLimit": "nothing bounds what a program writes: docs/check.md",
     "container.lifecycle.preStop.sleep.seconds": "no traffic comes that could come late",

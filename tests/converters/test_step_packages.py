@@ -172,7 +172,7 @@ def test_a_step_imports_its_packages_after_what_python_and_the_server_have(tmp_p
     text, words = STEPS[case]
     version, image, server = (tmp_path / each for each in ("1", "dist-packages", "backend"))
     files = {
-        server / "triton_python_backend_utils.py": "class TritonModelException(Exception): pass",
+        server / "triton_python_backend_utils.py": "class TritonModelException(Exception): pass\nInferenceResponse = dict",
         image / "wheel_of_the_image.py": "",
         image / "numpy-1.2.3.dist-info/METADATA": "Name: numpy\nVersion: 1.2.3",
         image / "other-1.0.dist-info/METADATA": "Name: other\nVersion: 1.0",
