@@ -122,12 +122,9 @@ def test_a_file_whose_types_are_fixed_is_refused_in_fp16_with_what_to_do(bring: 
     check("onnx", "fp16", run_convert(request(code, "onnx", "fp16")))
 
 
-def test_the_dynamo_exporter_does_not_take_a_file(bring: Callable[..., ModelCode]) -> None:
+def test_a_file_which_dynamo_does_not_read_is_exported_by_torchscript(bring: Callable[..., ModelCode]) -> None:
     code = bring(Classifier(), "Classifier", "ts-trace")
-    with pytest.raises(StageError) as caught:
-        run_convert(request(code, "onnx", exporter="Dynamo"))
-    assert caught.value.reason is Reason.CONVERSION_UNSUPPORTED
-    assert "spec.models[].onnx.exporter" in caught.value.message
+    check("onnx", "fp32", run_convert(request(code, "onnx", exporter="Dynamo")))
 
 
 def refused(source: Path, path: str = "model.pt") -> StageError:
