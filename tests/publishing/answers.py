@@ -10,6 +10,8 @@ from triton_converters.contract.measurement_requests import Load, Measurement
 from triton_converters.contract.predicate import Predicate
 from triton_converters.measuring.server import Server
 
+READY_SECONDS = 600.0
+"""How long a server may take to load PyTorch on a busy machine."""
 Answers = Sequence[Mapping[str, Array]]
 
 
@@ -18,7 +20,7 @@ def answers(ports: Sequence[int], predicate: Predicate, samples: Path) -> Answer
     http, grpc = (f"127.0.0.1:{each}" for each in ports[:2])
     load = Load(grpc, "grpc", http, (), Measurement("CountWindows", 1, 0, 0))
     server = Server(load, predicate.revision.model, [each.name for each in predicate.revision.models])
-    server.wait_ready()
+    server.wait_ready(READY_SECONDS)
     most = predicate.gates.signature.max_batch_size
     names = tuple(each.name for each in predicate.gates.signature.outputs)
     found = []
