@@ -17,6 +17,9 @@ LOCK_IMAGE := uv pip compile -q --python-version 3.13 --python-platform x86_64-m
 # What MLflow's server runs without: 600 MB.
 MLFLOW_LEAVES_OUT := contourpy cycler docker fonttools gunicorn joblib kiwisolver matplotlib narwhals pillow prettytable pyarrow pyparsing scikit-learn \
   skops threadpoolctl wcwidth
+# What KServe's code downloads other things by than images: 300 MB.
+KSERVE_LEAVES_OUT := aiohttp azure-core azure-identity azure-storage-blob azure-storage-file-share boto3 cryptography dulwich google-cloud-storage hf-xet \
+  huggingface-hub modelscope-hub pyasn1 pyjwt
 
 .PHONY: help venv lock
 help: ## List the targets
@@ -38,6 +41,8 @@ lock: ## Resolve the dependencies of pyproject.toml and of the images again
 	  -c requirements/dev.txt -o requirements/plugin-archive.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header tests/converters/mlflow.in -o requirements/mlflow.txt \
 	  $(addprefix --no-emit-package ,$(MLFLOW_LEAVES_OUT))
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header tests/publishing/kserve.in -o requirements/kserve.txt \
+	  --excludes <(printf '%s\n' $(KSERVE_LEAVES_OUT))
 	$(LOCK_IMAGE) --extra converters --extra sources pyproject.toml images/converter/requirements.in -o requirements/image-converter.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra trees pyproject.toml -c requirements/image-converter.txt \
 	  -o requirements/image-converter-trees.txt --no-emit-package numpy --no-emit-package packaging --excludes <(echo onnx)
@@ -270,6 +275,12 @@ test-nodes: venv ## Lose nodes of a development cluster of three, and print what
 test-integrations: venv ## Test with the real Kueue, Traefik and KEDA, on the development cluster, MLflow and cosign: minutes; not part of `make test`
 	python3 -m hack.devcluster binaries kueue traefik
 	pytest -m integrations tests/integrations tests/converters/test_mlflow_server.py tests/converters/test_example_fraud.py tests/converters/test_cosign.py
+
+.PHONY: test-publishing
+test-publishing: venv ## Serve published images by tritonserver, containerd 2.2 and KServe's code, and replay twenty on a bare Debian: root, debootstrap
+	type debootstrap > /dev/null || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -qq -y debootstrap; }
+	python3 -m tests.publishing $(or $(FOLDER),$$(mktemp -d))
+	pytest -m integrations tests/publishing
 
 .PHONY: test-examples
 test-examples: venv ## Run the examples with one candidate each on the cluster: minutes each; not part of `make test`

@@ -158,6 +158,33 @@ MODULES = {
             "4 min",
             for_integrations=True,
         ),
+        # It reads signatures at tags alone, and many still have it.
+        GoModule(
+            "cosign-2",
+            "github.com/sigstore/cosign/v2",
+            {"cosign-2": "github.com/sigstore/cosign/v2/cmd/cosign"},
+            "4 min",
+            for_integrations=True,
+        ),
+        # The first containerd that mounts a folder of an image volume: Debian's is older.
+        GoModule(
+            "containerd",
+            "github.com/containerd/containerd/v2",
+            {
+                name: f"github.com/containerd/containerd/v2/cmd/{name}"
+                for name in ("containerd", "containerd-shim-runc-v2")
+            },
+            "3 min",
+            {"github.com/containerd/containerd/v2/version.Version": "{version}"},
+            for_integrations=True,
+        ),
+        GoModule(
+            "crictl",
+            "sigs.k8s.io/cri-tools",
+            {"crictl": "sigs.k8s.io/cri-tools/cmd/crictl"},
+            "1 min",
+            for_integrations=True,
+        ),
         # It pushes the sample model of a release.
         GoModule(
             "oras",

@@ -1,8 +1,6 @@
 """MLflow's server on loopback: the part of its API that downloads use, and the real one, with one account."""
 
-import hashlib
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,13 +15,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import urllib3
 
-from hack.devcluster.lock import exclusive
-from hack.devcluster.paths import cache_home
-from hack.release.archive import virtual_environment
+from tests.converters.environments import environment
 from tests.converters.https_server import HOST
 
 USER, PASSWORD = "admin", "a-secret-that-nobody-else-may-read"
-LOCK = Path(__file__).parents[2] / "requirements/mlflow.txt"
 START_SECONDS = 300
 """How long the real server may take to start; 11 to 17 s on a quiet machine."""
 API, ARTIFACTS = "/api/2.0/mlflow/", "/api/2.0/mlflow-artifacts/artifacts"
@@ -124,17 +119,6 @@ class Real:
         assert answer.status == 200, answer.data
 
 
-def environment() -> Path:
-    """The virtual environment of the lock file, which is made once."""
-    folder = cache_home() / f"mlflow-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]}"
-    with exclusive(folder.with_suffix(".lock"), "MLflow's virtual environment"):
-        if not (folder / ".done").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            virtual_environment(folder, ["--require-hashes", f"--requirement={LOCK}"])
-            (folder / ".done").touch()
-    return folder
-
-
 @contextmanager
 def serving(folder: Path, certificate: Path, authority: Path, *arguments: str, address: str = HOST) -> Iterator[Real]:
     """Run the real server until the end of the block. ``certificate``: in PEM, with its key.
@@ -143,7 +127,7 @@ def serving(folder: Path, certificate: Path, authority: Path, *arguments: str, a
     """
     with socket.create_server((address, 0)) as listener:
         port = listener.getsockname()[1]
-    installed = environment()
+    installed = environment("mlflow")
     command = [
         str(installed / "bin/mlflow"), "server", "--app-name", "basic-auth", "--host", address, "--port", str(port),
         "--workers", "1", "--backend-store-uri", f"sqlite:///{folder}/store.db", *arguments,

@@ -105,18 +105,24 @@ class Registry:
 
 
 @contextmanager
-def serving(folder: Path, certificate: Path, authority: Path, host: str = HOST) -> Iterator[Registry]:
-    """Run the registry until the end of the block. ``certificate``: in PEM, with its key."""
+def serving(
+    folder: Path, certificate: Path, authority: Path, host: str = HOST, *, is_public: bool = False
+) -> Iterator[Registry]:
+    """Run the registry until the end of the block. ``certificate``: in PEM, with its key.
+
+    ``is_public``: whether it asks nobody for an account.
+    """
     with socket.create_server((host, 0)) as listener:
         address = f"{host}:{listener.getsockname()[1]}"
     (folder / "accounts").write_text(f"{USER}:{HASH}\n")
-    settings = {
+    settings: dict[str, Any] = {
         "version": 0.1,
         "log": {"level": "error"},
         "storage": {"filesystem": {"rootdirectory": str(folder / "storage")}},
         "http": {"addr": address, "secret": "s", "tls": {"certificate": str(certificate), "key": str(certificate)}},
-        "auth": {"htpasswd": {"realm": "test", "path": str(folder / "accounts")}},
     }
+    if not is_public:
+        settings["auth"] = {"htpasswd": {"realm": "test", "path": str(folder / "accounts")}}
     (folder / "settings.json").write_text(json.dumps(settings))
     with (folder / "output").open("w") as output:
         command = [str(program("registry")), "serve", str(folder / "settings.json")]

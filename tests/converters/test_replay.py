@@ -94,6 +94,13 @@ def with_other_files_on_its_disk(models: Registry) -> tuple[str, bytes]:
     return digest, public_pem(KEY)
 
 
+def with_another_manifest_on_its_disk(models: Registry) -> tuple[str, bytes]:
+    digest = publish(models)
+    (path,) = models.folder.rglob(f"{digest.removeprefix('sha256:')}/data")
+    path.write_bytes(path.read_bytes().replace(b'"size":', b'"size":1', 1))
+    return digest, public_pem(KEY)
+
+
 def with_a_report_of_other_files(models: Registry) -> tuple[str, bytes]:
     """The key signs what the stage would never sign."""
     from triton_converters.publish import signatures
@@ -121,6 +128,7 @@ def with_no_key(models: Registry) -> tuple[str, bytes]:
         (of_a_stranger, "the key has not signed"),
         (with_another_file, "the key has not signed"),
         (with_other_files_on_its_disk, "has not the SHA-256 that the registry tells"),
+        (with_another_manifest_on_its_disk, "the manifest of"),
         (with_a_report_of_other_files, "its files are not those of its report"),
         (without_samples, "holds no samples to send"),
         (with_no_key, "the key cannot be used"),

@@ -167,7 +167,7 @@ def _used() -> float:
 
 def _try(release: str, debian: Debian) -> None:
     """Type all that a stranger would, and print how long it took. Raises TypingError."""
-    install, check = _commands()
+    install, check = commands()
     print(f"{release}, load {os.getloadavg()[0]:.1f}", flush=True)
     whole = Watch()
     for _ in debian.type(install):
@@ -204,7 +204,7 @@ def _median(debian: Debian) -> None:
         with tempfile.TemporaryDirectory() as folder:
             fetched = Path(folder, fetch(model, Path(folder)))
             shutil.copy(fetched, debian.home / f"triton-operator/{model.name}.onnx")
-    found = [_check(debian, _commands()[1], f"{model.name}.onnx") for model in chosen]
+    found = [_check(debian, commands()[1], f"{model.name}.onnx") for model in chosen]
     gates, figures = (statistics.median(each) for each in zip(*found, strict=True))
     print(
         f"  median of {len(found)} models: gates {gates:.0f} s, figures {figures:.0f} s; load {os.getloadavg()[0]:.1f}"
@@ -250,7 +250,7 @@ def _packages() -> list[str]:
     return found.split()
 
 
-def _commands() -> list[str]:
+def commands() -> list[str]:
     """The first commands of the README, without their comments."""
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     block = page.partition("\n## Try it\n")[2].split("```")[1]

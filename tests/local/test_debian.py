@@ -5,7 +5,7 @@ from tests.zoo.models import MODELS
 
 
 def test_the_commands_and_packages_of_the_docs_are_found() -> None:
-    install, check = debian._commands()
+    install, check = debian.commands()
     assert install.startswith("python3 -m venv ")
     assert check.endswith(" check model.onnx")
     assert debian._packages() == ["python3-venv", "libpython3-dev"]

@@ -8,12 +8,15 @@ import pytest
 import yaml
 
 from tests.unit.test_attestation import passed, subject
+from triton_converters.contract.failure import StageError
 from triton_converters.contract.predicate import Predicate
 from triton_converters.contract.replaying import ReplayResult
+from triton_converters.fetch import connection
 from triton_local.publishing import Publishing, Signing
 from triton_operator.jobs.attestation import predicate
 from triton_operator.names import API_VERSION, KIND
 from triton_plugin.__main__ import main
+from triton_plugin.commands.machine import in_words_of_here
 from triton_plugin.exits import Exit
 from triton_plugin.telling.replay import told
 
@@ -59,6 +62,20 @@ def test_an_image_is_replayed_by_its_digest_alone(
     (tmp_path / "cosign.pub").write_text("")
     assert main(["replay", image, "--key", str(tmp_path / "cosign.pub")]) == Exit.FAILED
     assert "replayed by its digest" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("failure", "variable"),
+    [
+        (connection.untrusted("r.example", "unable to get local issuer certificate"), "SSL_CERT_FILE"),
+        (connection.unreachable("r.example", "the connection is refused"), "HTTPS_PROXY"),
+        (connection.unreachable("r.example", "the proxy of the Helm value sources.proxy fails"), "HTTPS_PROXY"),
+    ],
+)
+def test_a_connection_is_mended_by_variables_of_this_machine(failure: StageError, variable: str) -> None:
+    said = in_words_of_here(failure.message)
+    assert variable in said
+    assert "Helm" not in said
 
 
 def test_what_is_asked_of_the_stage_follows_from_what_passed() -> None:

@@ -175,7 +175,7 @@ def untrusted(who: str, why: str) -> StageError:
 
 def broken(who: str) -> StageError:
     """Return the failure of a connection that ended too early."""
-    message = f"{who} closed the connection before the whole file came"
+    message = f"{who} closed the connection before its whole answer came"
     return StageError(Reason.SOURCE_TRUNCATED, message, final=False)
 
 

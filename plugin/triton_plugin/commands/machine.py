@@ -37,9 +37,12 @@ WORDS = {
     "the Secret of spec.publish.secretRef": ACCOUNT,
     "the Secret of spec.publish.signing.secretRef": "the file of --signing-key",
     "correct the Secret": "correct the key or COSIGN_PASSWORD",
+    "ask the administrator to add its authority to the Helm value sources.caBundle": f"name its own in {AUTHORITIES}",
+    "the Helm values networkPolicy.sources and sources.proxy": "HTTPS_PROXY",
+    "the Helm value sources.proxy": "HTTPS_PROXY",
     "kubectl triton retry NAME": "the same command again",
 }
-"""What a message about an object's Secrets means for a command that has none."""
+"""What a message about Secrets and an installation means for a command that has neither."""
 
 
 def in_words_of_here(message: str) -> str:

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -67,9 +67,10 @@ class ByCluster:
 class ByCheck:
     """`kubectl triton check` on this machine."""
 
-    def __init__(self, authority: Path) -> None:
-        """``authority``: whom the programs that download trust, in PEM."""
+    def __init__(self, authority: Path, command: Sequence[str] = ("triton_plugin", "check")) -> None:
+        """``authority``: whom the programs that download trust, in PEM. ``command``: a module, and its first words."""
         self._authority = authority
+        self._command = command
 
     def run(self, given: Given, folder: Path) -> Body:
         """Write the object's file, run the command, and read what it left."""
@@ -85,7 +86,7 @@ class ByCheck:
             words += ["--secret", f"{secret}={place}"]
         for image, archive in given.images.items():
             words += ["--image", f"{image}={archive}"]
-        argv = [sys.executable, "-m", "triton_plugin", "check", str(file), "--folder", str(kept), *words]
+        argv = [sys.executable, "-m", *self._command, str(file), "--folder", str(kept), *words]
         done = subprocess.run(
             [*argv, "--timeout", f"{SECONDS:.0f}s"],
             env=self._environment,
