@@ -171,8 +171,9 @@ STEPS = {
 def test_a_step_imports_its_packages_after_what_python_and_the_server_have(tmp_path: Path, case: str) -> None:
     text, words = STEPS[case]
     version, image, server = (tmp_path / each for each in ("1", "dist-packages", "backend"))
+    utils = "class TritonModelException(Exception): pass\nInferenceResponse = dict"
     files = {
-        server / "triton_python_backend_utils.py": "class TritonModelException(Exception): pass\nInferenceResponse = dict",
+        server / "triton_python_backend_utils.py": utils,
         image / "wheel_of_the_image.py": "",
         image / "numpy-1.2.3.dist-info/METADATA": "Name: numpy\nVersion: 1.2.3",
         image / "other-1.0.dist-info/METADATA": "Name: other\nVersion: 1.0",

@@ -8,7 +8,7 @@ from tests.report.subjects import golden
 from triton_converters.contract.reason_kinds import Kind
 from triton_converters.contract.reasons import Reason, of_kinds
 from triton_plugin.reading.subject import parse
-from triton_plugin.telling.advice import advice
+from triton_plugin.telling.advice import NEXT_VERSION, advice
 from triton_plugin.telling.explain import explain
 
 VERSION, RETRY = "set a new spec.source.version", "kubectl triton retry NAME"
@@ -27,13 +27,20 @@ def test_a_step_that_failed_at_a_path_that_is_not_there_is_told_of_the_fields_fo
 
 
 @pytest.mark.parametrize(
-    ("sha256", "words"),
-    [("", VERSION), ("0" * 64, "set spec.source.sha256 to the new digest")],
-    ids=["plain", "pinned"],
+    ("source", "words"),
+    [
+        ({}, VERSION),
+        ({"sha256": "0" * 64}, "set spec.source.sha256 to the new digest"),
+        (
+            {"uri": "hf://acme/ocr", "interval": "1h"},
+            NEXT_VERSION,
+        ),
+    ],
+    ids=["plain", "pinned", "followed"],
 )
-def test_an_object_that_names_a_digest_needs_the_new_one(sha256: str, words: str) -> None:
+def test_an_object_learns_of_changed_files_by_what_its_source_says(source: dict[str, str], words: str) -> None:
     body = copy.deepcopy(golden("profiling")[0])
-    body["spec"]["source"] |= {"sha256": sha256} if sha256 else {}
+    body["spec"]["source"] |= source
     verified = next(each for each in body["status"]["conditions"] if each["type"] == "Verified")
     verified |= {"status": "False", "reason": "UserCodeFailed", "message": "model.py, line 3: no"}
     text = explain(parse(body, None))

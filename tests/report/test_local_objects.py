@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.report.subjects import expected, golden
+from triton_operator.api.source import FollowedSource
 from triton_plugin.__main__ import main
 from triton_plugin.exits import Exit
 from triton_plugin.reading.subject import Subject, parse
@@ -51,7 +52,9 @@ def test_the_advice_for_each_reason_holds_without_a_cluster() -> None:
 
 
 def test_a_model_whose_digest_the_command_writes_is_only_checked_again() -> None:
-    said = advice("DataloaderInvalid", "digits", digest="0" * 64, is_local=True)
+    said = advice(
+        "DataloaderInvalid", "digits", source=FollowedSource(uri="pvc://models/digits", sha256="0" * 64), is_local=True
+    )
     assert said.startswith(
         "Correct the dataloader, then check again; if the object's file sets spec.source.sha256, set the new digest"
     )

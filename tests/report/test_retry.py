@@ -38,6 +38,14 @@ def test_a_retry_says_what_it_does(case: str, words: str) -> None:
     assert retry_effect(subject(case)) == words
 
 
+def test_a_source_that_is_followed_is_looked_at_also_if_nothing_failed() -> None:
+    body, results = copy.deepcopy(golden("ready"))
+    body["spec"]["source"] |= {"uri": "hf://acme/ocr", "interval": "1h"}
+    assert retry_effect(parse(body, results)) == "the source is looked at now"
+    body["spec"]["rollout"] = {"revision": "0123456789abcdef"}
+    assert retry_effect(parse(body, results)) == ""
+
+
 def test_a_retry_lifts_the_bar_of_a_soak() -> None:
     assert retry_effect(undone()) == "the revision that the soak undid is tried again"
 

@@ -98,7 +98,7 @@ def test_a_version_is_taken_once_looks_are_sure_of_it(scheme: str, looks: int) -
             assert ready(cluster)
     assert (registry.served(cluster), newest(cluster)) == ("v2", ("True", "Ready"))
     assert [each.message for each in cluster.events if each.reason == Reason.NEWER_VERSION] == [
-        "UpToDate: the source has tag v2, and had tag v1"
+        "UpToDate: the source offers tag v2, and offered tag v1 before"
     ]
 
 

@@ -86,7 +86,7 @@ def profile_asked(**spec: Any) -> ProfileRequest:
             found.append(request)
         return GOOD
 
-    cluster = a_deployment().one_candidate().asking(**spec).faring(scripts).cluster()
+    cluster = a_deployment().one_candidate().asking(**spec).where(has_keda=True).faring(scripts).cluster()
     cluster.until(lambda _: found)
     return found[0]
 

@@ -320,7 +320,7 @@ class Reason(StrEnum):
         "The revision names files that are on its claim or node alone, so that no other server could serve its image.",
         Containers.OURS,
     )
-    NOT_ATTESTED = Kind.EITHER("A record that the report of a revision is made of is gone, or the report is too long.")
+    NOT_ATTESTED = Kind.SPEC("A record that the report of a revision is made of is gone, or the report is too long.")
     SIGNING_KEY_INVALID = Kind.RIGHTS(
         "The Secret with the signing key holds no private ECDSA key of P-256, or not its password.", Containers.OURS
     )

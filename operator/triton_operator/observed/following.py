@@ -22,7 +22,7 @@ MOST_SEEN = 16
 MOST_REFUSED = 16
 """Refused versions that are remembered, newest last: two weeks of nights. One that is forgotten is verified again."""
 REFUSAL_BYTES = 240
-"""The longest message of a refused version: what happened, without all of what to do, which its night told."""
+"""The longest message of a refused version, which is what happened: what to do, its night told."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class Following(Document):
     def with_refused(self, refused: RefusedVersion) -> "Following":
         """Return what is known once a version did not pass."""
         others = tuple(each for each in self.refused if each.version != refused.version)
-        short = replace(refused, message=shortened(refused.message, REFUSAL_BYTES))
+        short = replace(refused, message=shortened(refused.message.partition("; ")[0], REFUSAL_BYTES))
         return replace(self, refused=(*others, short)[-MOST_REFUSED:])
 
     def refusal(self, version: str, basis: str) -> RefusedVersion | None:

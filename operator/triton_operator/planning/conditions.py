@@ -323,7 +323,12 @@ def _newer_version_event(
     """The Event of a look that found another version than the looks before it."""
     before, after = (each.source.latest if each.source is not None else None for each in (old, new))
     if before is not None and after is not None and before.version != after.version:
-        yield "Normal", Reason.NEWER_VERSION, f"UpToDate: the source has {after.label}, and had {before.label}", ""
+        yield (
+            "Normal",
+            Reason.NEWER_VERSION,
+            f"UpToDate: the source offers {after.label}, and offered {before.label} before",
+            "",
+        )
 
 
 def _candidate_events(old: TritonDeploymentStatus, new: TritonDeploymentStatus) -> Iterator[tuple[str, str, str, str]]:

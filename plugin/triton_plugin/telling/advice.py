@@ -5,10 +5,12 @@ from functools import cache
 from importlib.resources import files
 from shlex import quote
 
+from triton_operator.api.source import FollowedSource
 from triton_plugin.reading.subject import AGAIN, RETRY
 
 NEW_VERSION, NEW_DIGEST = "set a new spec.source.version", "set spec.source.sha256 to the new digest"
-"""How an object learns of changed files, without and with a digest in its spec."""
+NEXT_VERSION = "have the source offer a newer version, which the next look finds"
+"""How an object learns of changed files: without and with a digest in its spec, and if it follows its source."""
 CHANGE, EXPLANATION = "{change}", "{explanation}"
 """What stands in the copy for one of these, and for the command that explains an object."""
 EXPLAIN = "(kubectl triton explain NAME)"
@@ -41,6 +43,15 @@ LOCAL = {
 """What to do about a reason there, where a cluster's advice would not do."""
 
 
+def change(source: FollowedSource | None) -> str:
+    """Return how an object with this source learns of changed files."""
+    if source is None:
+        return NEW_VERSION
+    if source.interval is not None:
+        return NEXT_VERSION
+    return NEW_DIGEST if source.sha256 else NEW_VERSION
+
+
 @cache
 def _advice_by_reason() -> dict[str, str]:
     text = files("triton_plugin.telling").joinpath("advice.json").read_text(encoding="utf-8")
@@ -57,18 +68,18 @@ def advice(
     name: str = "NAME",
     place: str = "",
     *,
-    digest: str | None = None,
+    source: FollowedSource | None = None,
     is_explained: bool = False,
     is_local: bool = False,
 ) -> str:
     """Return what to do as plain text; empty if there is nothing to do or nothing is known.
 
-    ``name``, ``place``: of the object and its options, for the commands in it. ``digest``: its spec.source.sha256.
+    ``name``, ``place``: of the object and its options, for the commands in it. ``source``: its spec.source.
     ``is_explained``: the explanation of the object is right below the text. ``is_local``: no cluster knows the object.
     """
     arguments = f"{quote(name)} {place}".rstrip()
     text = _advice_by_reason().get(reason, "").replace(EXPLANATION, "below" if is_explained else EXPLAIN)
-    text = text.replace(CHANGE, NEW_DIGEST if digest else NEW_VERSION)
+    text = text.replace(CHANGE, change(source))
     if is_local:
         text = LOCAL.get(reason, text)
         for words, instead in LOCAL_WORDS.items():

@@ -168,9 +168,9 @@ def _condition_lines(subject: Subject, condition: Condition) -> Iterator[_Line]:
 
 def _advice_lines(subject: Subject, reason: str) -> Iterator[_Line]:
     """Yield a line with what to do about a reason, if there is anything to do, and it is known."""
-    digest = subject.spec.source.sha256
+    source = subject.spec.source
     name, place, is_local = subject.name, subject.place, subject.is_local
-    if text := advice(reason, name, place, digest=digest, is_explained=True, is_local=is_local):
+    if text := advice(reason, name, place, source=source, is_explained=True, is_local=is_local):
         yield _Line(f"  to do: {text}", advises=reason)
 
 

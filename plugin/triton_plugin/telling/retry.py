@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from triton_converters.contract.reasons import Reason
 from triton_plugin.reading.subject import Subject
-from triton_plugin.telling.advice import NEW_DIGEST, NEW_VERSION, advice
+from triton_plugin.telling.advice import advice, change
 
 FIGURES = {"Selected": "the candidates", "PerformanceMeasured": "the target revision"}
 """The conditions that are False because of figures, with what is then measured again."""
@@ -17,6 +17,8 @@ def retry_effect(subject: Subject) -> str:
 
 
 def _retried_work(subject: Subject) -> Iterator[str]:
+    if subject.spec.source.interval is not None and subject.spec.rollout.revision is None:
+        yield "the source is looked at now"
     failed_jobs = [f"{job} ({failure.reason})" for job, failure in sorted(subject.failures.items()) if failure.uid]
     if failed_jobs:
         yield f"what failed runs again: {', '.join(failed_jobs)}"
@@ -47,7 +49,7 @@ def retry_refusal(subject: Subject) -> str:
         condition = subject.stop_condition or subject.condition("Reconciling")
         reason = condition.reason if condition else ""
         to_do = (
-            advice(reason, subject.name, subject.place, digest=subject.spec.source.sha256)
+            advice(reason, subject.name, subject.place, source=subject.spec.source)
             or f"Ask what is in the way: {subject.command('explain', subject.name)}"
         )
         return f"{name} waits for a change ({reason}), and no Job failed, so a retry would do nothing. {to_do}"
@@ -55,6 +57,6 @@ def retry_refusal(subject: Subject) -> str:
         return (
             f"{name} is ready and no Job failed, so a retry would do nothing. To measure again, change"
             " spec.performance.measurement.requestCount; after a change of your files,"
-            f" {NEW_DIGEST if subject.spec.source.sha256 else NEW_VERSION}."
+            f" {change(subject.spec.source)}."
         )
     return f"{name} is in progress and no Job failed, so a retry would do nothing: it goes on by itself."

@@ -12,4 +12,4 @@ def versions(status: TritonDeploymentStatus) -> str:
     looked = f"The source is followed: {serving} serves; the look at {source.last_checked_at} found"
     if source.serving is not None and source.serving.version == source.latest.version:
         return f"{looked} nothing newer."
-    return f"{looked} {source.latest.label}, which has been there since {source.latest.found_at}."
+    return f"{looked} {source.latest.label}, first found at {source.latest.found_at}."
