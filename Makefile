@@ -197,9 +197,6 @@ test-fast: venv ## Run the tests that need neither images nor a cluster: minutes
 test-walk: venv ## Walk at random through edits, faults and time, on all cores, for STEPS steps, by default a million: a night
 	python3 -m tests.simulation.walk $(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED))
 
-test-following: venv ## Follow models on a cluster through good and bad nights, with MLflow, a registry, a hub, a bucket and a web server: 40 minutes
-	python3 -m tests.following
-
 test-observe: venv ## Test alerts and dashboards with the real Prometheus, a real operator and a real tritonserver: minutes
 	python3 -m hack.devcluster binaries prometheus kubernetes etcd helm
 	pytest -m observe tests/observe tests/e2e
@@ -283,6 +280,10 @@ test-release: venv ## Release to a registry on this machine, install, upgrade an
 test-debian: venv ## Type the README's first commands on a bare Debian 12 and 13, and print how long it took: root, debootstrap, 15 minutes
 	type debootstrap > /dev/null || { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -qq -y debootstrap; }
 	python3 -m tests.local.debian $(NAME)
+
+.PHONY: test-following
+test-following: venv ## Follow models on a cluster through good and bad nights, with MLflow, a registry, a hub, a bucket and a web server: 40 minutes
+	python3 -m tests.following
 
 .PHONY: test-zoo
 test-zoo: venv ## Serve other projects' models by the smallest object on the cluster; NAME="a b" runs some, OUTPUT=file keeps the rows
